@@ -319,6 +319,19 @@ def test_what_happened_beside_the_runs_of_one_arm_only_is_said(metric, ours, the
     assert codes(found) == expected
 
 
+def test_wal_that_differs_is_told_by_the_medians_that_tables_show():
+    """One run right after a checkpoint does not move them."""
+    wal = {"pg18": [3000.0, 3000.0, 1500.0], "pg16": [1300.0, 1300.0, 1400.0]}
+    runs = [
+        make_run(name, block, tps=1000.0, wal_per_tx=value)
+        for name, values in wal.items()
+        for block, value in enumerate(values, 1)
+    ]
+    (found,) = [each for each in compare_study(make_plan(blocks=3), runs, metrics=()) if each.environment == "pg18"]
+    (doubt,) = [each for each in found.warnings if each.code == "wal_differs"]
+    assert doubt.values == (3000.0, 1300.0)
+
+
 def busy_beside(runs, busy):
     """The runs, with the share of the CPUs that others used beside them, by environment and block."""
     return [

@@ -77,6 +77,15 @@ def test_fewer_clients_than_cpus_on_a_virtual_machine_are_told(request):
     assert not found(make_study(cell=cell, host={"host.virtual": ""}))
 
 
+def test_few_clients_are_no_doubt_where_a_transaction_works_for_long():
+    """Waking a CPU shows in microseconds, not in analytic queries."""
+    cell = replace(CELL, clients=1)
+    runs = [replace(make_run(server_cpu_per_tx=seconds), cell=cell.identity) for seconds in (0.2, 0.4, 0.3)]
+    assert "few_clients" not in found(make_study(cell=cell, runs=runs))
+    runs = [replace(make_run(server_cpu_per_tx=seconds), cell=cell.identity) for seconds in (0.02, 0.04, 0.03)]
+    assert "few_clients" in found(make_study(cell=cell, runs=runs))
+
+
 def test_a_clock_that_takes_a_system_call_is_told(request):
     doubt = found(make_study(host={"host.clocksource": "acpi_pm"}))["clock_source"]
     observe(request.node.nodeid, "clock_source", say_doubt(doubt))

@@ -14,6 +14,7 @@ from pgstrata.model.experiment import Allow
 from pgstrata.model.objective import STEPS, Objective, Search
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.driver import StepCounts
+from pgstrata.ports.events import EventKind
 
 LIMIT = Objective(of="p99", limit=0.02)
 CELL = replace(CELLS[0], objective=LIMIT, run=60.0)
@@ -82,6 +83,8 @@ def test_a_limit_that_every_rate_misses_is_a_collapse_that_says_so():
     assert record.status is RunStatus.COLLAPSED
     assert [reason.code for reason in record.reasons] == ["objective_missed"]
     assert record.value("sustained_rate") is None
+    told = [event.value for event in rig.events.events if event.kind is EventKind.RUN_FINISHED]
+    assert told == [None, None], "its throughput at full speed is no rate within the limit"
 
 
 def test_a_limit_that_every_rate_keeps_leaves_its_run_suspect():

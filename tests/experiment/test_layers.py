@@ -40,6 +40,23 @@ def test_a_level_is_normalised(key, written, level):
     assert read_level(key, written) == level
 
 
+def test_levels_of_listed_environments_are_called_as_they_were_written(parse):
+    experiment = parse(
+        'baseline = { "limits.memory" = "4GB" }\n'
+        '[[environments]]\nname = "large"\nlimits.memory = "8GB"\ncpu.quota = "50 %"\n'
+        '[[environments]]\nname = "small"\nlimits.memory = "4GB"\ncpu.quota = 0.5\n' + CELL
+    )
+    assert [environment.title for environment in experiment.environments] == [
+        "cpu.quota = 50 %, limits.memory = 8GB",
+        "cpu.quota = 0.5, limits.memory = 4GB",
+    ]
+    assert [environment.layers["limits.memory"] for environment in experiment.environments] == [
+        "8589934592",
+        "4294967296",
+    ]
+    assert experiment.baseline == "small"
+
+
 @pytest.mark.parametrize(
     ("key", "written"),
     [

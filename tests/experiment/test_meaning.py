@@ -207,6 +207,14 @@ def test_a_setup_script_is_carried_as_text(parse):
     assert experiment.environments[0].name == "setup_sql-setup.sql"
 
 
+def test_a_listed_environment_names_the_file_of_its_setup_and_not_what_is_in_it(parse):
+    experiment = parse(
+        '[[environments]]\nname = "a"\n[[environments]]\nname = "b"\noptions.setup_sql = "setup.sql"\n' + CELL
+    )
+    assert experiment.environments[1].options == {"setup_sql": "CREATE INDEX ON t (a);\n"}
+    assert experiment.environments[1].title == "options.setup_sql = setup.sql"
+
+
 def test_rates_and_limits_are_base_units(parse):
     experiment = parse(TWO + CELL + 'rate = 500\nlatency_limit = "20ms"\nwarmup = "5s"\n')
     (cell,) = experiment.cells

@@ -394,6 +394,20 @@ def test_another_setup_script_is_another_dataset():
     assert len(plan(environments=pair).forecast.datasets) == 2
 
 
+def test_datasets_that_would_be_called_alike_name_their_environments():
+    trio = (
+        environment("plain", options={"setup_sql": "SELECT 1"}),
+        environment("indexed", options={"setup_sql": "SELECT 2"}),
+        environment("jit", options={"setup_sql": "SELECT 2"}, settings={"jit": "on"}),
+    )
+    made = plan(environments=trio)
+    first, second = [line for line in render_plan(made).splitlines() if line.startswith("    server 16: ")]
+    assert first.endswith(" (plain)")
+    assert second.endswith(" (indexed, jit)")
+    assert json.loads(plan_json(made))["forecast"]["datasets"][1]["environments"] == ["indexed", "jit"]
+    assert " (" not in next(line for line in render_plan(plan()).splitlines() if line.startswith("    server 16: "))
+
+
 def test_workloads_on_the_same_data_share_a_dataset():
     assert len(plan(cells=(cell(), cell("simple-update"))).forecast.datasets) == 2
 

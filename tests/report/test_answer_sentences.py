@@ -5,11 +5,15 @@ import re
 
 import pytest
 
+from desk import CELLS, DEMO
 from pgstrata.model.answer import ALL_CELLS, Interval, Lane, Verdict
 from pgstrata.model.doubts import CountedDoubt, NamedDoubt, PlainDoubt, Unstable
 from pgstrata.model.experiment import ControlKind
+from pgstrata.model.metrics import Measurement
 from pgstrata.model.objective import Objective
+from pgstrata.model.runs import Validity
 from pgstrata.report.sentences.answer import answer_sentences, doubt_sentences, say_comparison
+from pgstrata.report.sentences.rates import rate_sentences
 
 _COMMON = "All at scale 10 with 2 clients"
 
@@ -136,8 +140,8 @@ def test_a_control_that_agrees_is_said_last(desk):
     )
     sentences = answer_sentences(desk.verdict_answer(control, desk.comparison()))
     assert sentences[-2].text == (
-        "The control (16 a second time) cannot be told apart from 16, as it must be: "
-        "between -2.0 % and +2.0 % at 95.5 % confidence after 9 of 12 blocks"
+        "The control (16 a second time) cannot be told apart from 16: between -2.0 % and +2.0 % at 95.5 % confidence "
+        "after 9 of 12 blocks; a fault of up to 2 % would not show"
     )
     assert not any(sentence.alarm for sentence in sentences)
 
@@ -195,7 +199,35 @@ def test_a_doubt_is_told_once_with_its_cells(desk):
         for name in ("pg18", "pg18-async")
     ]
     assert doubt_sentences(desk.verdict_answer(*comparisons, cells=cells)) == (
-        "1 of 9 runs of pg16 are suspect and in the estimate (simple-update, scale 10, 1 client)",
+        "1 of 9 runs of pg16 is suspect and in the estimate (simple-update, scale 10, 1 client)",
+    )
+
+
+def test_runs_that_a_headline_counts_are_not_counted_again_for_its_cells(desk):
+    def suspect(number, of, environment="pg18"):
+        return CountedDoubt(code="suspect_runs", number=number, of=of, environment=environment)
+
+    stopped = CountedDoubt(code="incomplete", number=4, of=9)
+    beside = CountedDoubt(code="neighbours_differ", number=3, of=9)
+    fewer = CountedDoubt(code="neighbours_differ", number=1, of=9)
+    answer = desk.headlines(desk.answer(environments=DEMO[:2]), warnings=(suspect(7, 18), stopped, beside))
+    headline, *cells = answer.comparisons
+    cells = [
+        dataclasses.replace(item, warnings=(suspect(3 + place, 9), suspect(1, 9, "pg16"), stopped, fewer))
+        for place, item in enumerate(cells)
+    ]
+    answer = dataclasses.replace(answer, comparisons=(headline, *cells))
+    assert doubt_sentences(answer) == (
+        "7 of 18 runs of pg18 are suspect and in the estimate (all cells together)",
+        "Stopped early: 4 of 9 planned blocks were measured (all cells together)",
+        (
+            "in 3 blocks other processes used the CPUs beside one of the two environments only: they are in the "
+            "estimate, because random order lets background load strike either (all cells together)"
+        ),
+        (
+            "1 of 9 runs of pg16 is suspect and in the estimate (simple-update, scale 10, 2 clients; select-only, "
+            "scale 10, 2 clients)"
+        ),
     )
 
 
@@ -303,8 +335,8 @@ def test_an_alarm_over_many_cells_stays_short(desk):
 def test_a_control_in_one_of_several_cells_names_the_cell(desk):
     control = undecided(desk, "simple-update", 0.98, 1.02, environment="pg16-control", control=True)
     assert say(two_cells(desk, control, desk.comparison()))[-1] == (
-        "The control (16 a second time) cannot be told apart from 16 on simple-update, as it must be: "
-        "between -2.0 % and +2.0 % at 95.5 % confidence after 7 of 12 blocks"
+        "The control (16 a second time) cannot be told apart from 16 on simple-update: between -2.0 % and +2.0 % at "
+        "95.5 % confidence after 7 of 12 blocks; a fault of up to 2 % would not show"
     )
 
 
@@ -418,3 +450,29 @@ def test_a_rate_within_an_objective_is_said_as_transactions_that_are_sustained(d
     found = say_comparison(answer, comparison)
     assert found.startswith(f"18 sustains more transactions per second than 16 {text}")
     assert "+12.0 % [+10.0, +14.0]" in found
+
+
+def test_rates_within_an_objective_are_in_the_answer_with_the_figures_of_the_table(desk):
+    answer = desk.answer(environments=DEMO[:2], cells=CELLS[:1], blocks=3)
+    plan = answer.study.plan
+    cell = dataclasses.replace(plan.experiment.cells[0], objective=Objective(of="p99", limit=0.02))
+    experiment = dataclasses.replace(plan.experiment, cells=(cell,), metric="sustained_rate")
+    rates = {DEMO[0].name: [590.0, 600.0, 610.0], DEMO[1].name: [3000.0, 3300.0]}
+    runs = tuple(
+        dataclasses.replace(
+            run,
+            cell=cell.identity,
+            validity=Validity.VALID,
+            measurements=(Measurement(metric="sustained_rate", value=rate),),
+        )
+        for name, values in rates.items()
+        for run, rate in zip([run for run in answer.study.runs if run.environment == name], values, strict=False)
+    )
+    study = dataclasses.replace(answer.study, plan=dataclasses.replace(plan, experiment=experiment), runs=runs)
+    (text,) = rate_sentences(dataclasses.replace(answer, study=study))
+    assert re.fullmatch(
+        r"transactions per second with p99 below 20 ms \(median of the runs, 95 % interval\): "
+        r"600 \[5\d\d, 6\d\d\] in 16, 3,150 in 18",
+        text,
+    )
+    assert rate_sentences(answer) == []

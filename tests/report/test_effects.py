@@ -69,3 +69,10 @@ def test_differences_along_the_load_are_compressed_outwards_where_one_is_huge(de
     answer = desk.verdict_answer(*comparisons, cells=cells)
     (axis,) = find_axes(answer.study.plan.experiment)
     assert "(compressed outwards)" in draw_effects_along(answer, axis).svg
+
+
+def test_an_axis_to_a_huge_difference_has_whole_figures(desk):
+    huge = far(desk, effect=21.15, interval=Interval(low=20.73, high=22.05))
+    figure = draw_effects(desk.verdict_answer(huge), "simple-update-s10-c2")
+    assert ">+1,000<" in figure.svg
+    assert "e+3" not in figure.svg

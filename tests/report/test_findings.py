@@ -156,6 +156,7 @@ SENTENCES = [
         doubts.ControlDiffers(control="same", verdict="better"),
         "a control (same) must not differ, but came out better: doubt the others too",
     ),
+    (CountedDoubt(code="incomplete", number=1, of=12), "stopped early: 1 of 12 planned blocks was measured"),
     (CountedDoubt(code="incomplete", number=9, of=12), "stopped early: 9 of 12 planned blocks were measured"),
     (
         CountedDoubt(code="measured_apart", number=1, of=12),
@@ -184,11 +185,11 @@ SENTENCES = [
     ),
     (
         CountedDoubt(code="suspect_runs", number=1, of=1, environment="b"),
-        "1 of 1 run of b are suspect and in the estimate",
+        "1 of 1 run of b is suspect and in the estimate",
     ),
     (
         CountedDoubt(code="collapsed_runs", number=1, of=12, environment="b"),
-        "1 of 12 runs of b collapsed and are not in the estimate",
+        "1 of 12 runs of b collapsed and is not in the estimate",
     ),
     (NamedDoubt(code="collapsed_cells", names=("c8", "c16"), of="b"), "b collapsed in 2 cells: c8, c16"),
     (

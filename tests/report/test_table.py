@@ -6,6 +6,10 @@ import io
 import pytest
 from rich.console import Console
 
+from pgstrata.model.metrics import Measurement
+from pgstrata.report.answer.environment_rows import arrange_cells
+from pgstrata.report.answer.tables import cell_table
+from pgstrata.report.blocks.model import ColumnPlace
 from rendering import render_terminal
 
 
@@ -82,3 +86,19 @@ def test_pairs_fit_the_terminal_and_keep_their_figures(desk, width):
     assert "Environments against each other" in text
     assert ("≤ 0.045" in text) is (width >= 80)
     assert "Exploratory: each pair by itself" in text
+
+
+def test_what_is_counted_per_minute_stands_beside_throughput_and_not_among_costs_per_transaction(desk):
+    answer = desk.answer()
+    runs = tuple(
+        dataclasses.replace(
+            run, measurements=(*run.measurements, Measurement(metric="new_orders", value=27.0 * run.value("tps")))
+        )
+        for run in answer.study.runs
+    )
+    answer = dataclasses.replace(answer, study=dataclasses.replace(answer.study, runs=runs))
+    table = cell_table(answer, arrange_cells(answer)[0])
+    aside = [column.title for column in table.at(ColumnPlace.ASIDE)]
+    assert "server CPU" in aside
+    assert "new orders" not in aside
+    assert [column.title for column in table.at(ColumnPlace.LEAD)] == ["tps", "new orders"]

@@ -10,6 +10,8 @@ from pgstrata.model.answer import Verdict
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import StatementLatency
 from pgstrata.report.blocks.layout import WIDTH
+from pgstrata.report.blocks.model import Verbatim
+from pgstrata.report.blocks.text import block_lines
 from rendering import render_text
 
 
@@ -207,3 +209,15 @@ def test_pairs_stand_in_a_table_with_blocks_and_adjusted_p(desk):
     assert [line.split()[-2:] for line in decisions.splitlines()[3:5]] == [["≤", "0.045"], ["8", "-"]]
     assert "Exploratory: each pair by itself; adjusted p allows for their number (2 pairs)." in " ".join(text.split())
     assert "against each other" not in render_text(desk.answer(blocks=2))
+
+
+def test_the_lines_of_a_deep_plan_stay_indented_by_their_depth():
+    """A tree that is deeper than half a line is drawn closer together; depths that differ still differ."""
+    plan = "\n".join(
+        f"{' ' * 6 * depth}->  Hash Join  (cost=958.80..4592.50 rows=19519 width=12)" for depth in range(14)
+    )
+    lines = [line for line in block_lines(Verbatim(plan)) if "->" in line]
+    depths = [len(line) - len(line.lstrip()) for line in lines]
+    assert len(lines) == 14
+    assert sorted(set(depths)) == depths
+    assert max(map(len, lines)) <= WIDTH

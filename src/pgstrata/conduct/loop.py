@@ -205,7 +205,7 @@ class Conduct:
                 text=self.rig.say_reason(record.reasons[0]) if record.reasons else "",
                 status=record.status,
                 validity=record.validity,
-                value=record.value(SUSTAINED_RATE.name) or record.throughput(),
+                value=self._figure(record),
                 done=len(self.done),
                 total=len(self.plan.runs),
                 seconds_left=self._seconds_left(),
@@ -218,6 +218,11 @@ class Conduct:
                 where=record.identity,
                 remedy="mend the cause and start a new study (--study DIR): what failed is part of this one",
             )
+
+    def _figure(self, record: RunRecord) -> float | None:
+        """Throughput; of a search the rate that was found, because its throughput is that at full speed."""
+        searched = self.plan.experiment.cell(record.cell).objective is not None
+        return record.value(SUSTAINED_RATE.name) if searched else record.throughput()
 
     def _seconds_left(self) -> float:
         """At most: what is decided before the last block takes no further time."""

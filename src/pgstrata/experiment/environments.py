@@ -152,18 +152,21 @@ def _listed(tables: tuple[Mapping[str, Any], ...], common: Stack, reader: StackR
     slugs = unique(slug(table.get("name", "")) for table in tables)
     usual = usual_connection({**common, **stack} for stack in stacks)
     return tuple(
-        _environment(name, _declared(stack), {**common, **stack}, usual)
-        for name, stack in zip(slugs, stacks, strict=True)
+        _environment(name, _declared(stack, flatten(table)), {**common, **stack}, usual)
+        for name, stack, table in zip(slugs, stacks, tables, strict=True)
     )
 
 
-def _declared(stack: Stack) -> tuple[Level, ...]:
+def _declared(stack: Stack, written: Mapping[str, Any]) -> tuple[Level, ...]:
     """Everything that a listed environment says for itself, as levels; those of layers last."""
     every = sorted(stack.items(), key=lambda entry: is_of_host(entry[0]) or entry[0].startswith("build."))
-    return tuple(Level(factor=key, value=_level(value)) for key, value in every)
+    return tuple(Level(factor=key, value=_level(key, value, written)) for key, value in every)
 
 
-def _level(value: object) -> str:
+def _level(key: str, value: object, written: Mapping[str, Any]) -> str:
+    """Its text; levels of layers, and files by name, as they were written: not as bytes or contents."""
+    if key in written and (is_of_host(key) or key == "options.setup_sql"):
+        return mask_conninfo(render_scalar(written[key]))
     if isinstance(value, ServerSpec | HostSpec):
         return value.text
     return render_scalar(value) if isinstance(value, bool) else str(value)

@@ -232,7 +232,7 @@ _STUDY: Final = (
     *_guards(
         Force.WARNING, GuardSubject.STUDY, Proof.CAPTURE,
         ("few_clients", "waking up an idle virtual CPU is taken for the server's latency",
-         "fewer clients than CPUs on a virtual machine"),
+         "fewer clients than CPUs on a virtual machine, and less than 100 ms of CPU per transaction"),
         ("clock_source", "reading the clock is taken for the server's cost",
          "a clock source that takes a system call (neither tsc nor a paravirtual one)"),
         ("huge_pages_fallback", "small pages are taken for huge ones",

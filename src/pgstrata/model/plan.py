@@ -78,15 +78,17 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetNeed:
-    """A dataset that the plan needs: one per server build and workload data; sizes are estimates in bytes.
+    """A dataset that the plan needs: one per host, server build and workload data; sizes are estimates in bytes.
 
-    `scale` is 0 for data of one's own, which have none.
+    `scale` is 0 for data of one's own, which have none. `environments` are the names of those that share it, empty in
+    plans of former versions.
     """
 
     server: str
     workload: str
     scale: int
     bytes: int
+    environments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from pgstrata.model.experiment import DEFAULT_RUN, Cell, ControlKind, Environment, Experiment
@@ -129,6 +129,7 @@ def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
     Environments that differ in settings share it.
     """
     needs: dict[object, tuple[DatasetNeed, float]] = {}
+    names: dict[object, dict[str, None]] = {}
     for environment in experiment.environments:
         for cell in experiment.cells:
             setup = environment.options.get("setup_sql")
@@ -142,7 +143,8 @@ def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
                 bytes=data_bytes(cell, workloads),
             )
             needs.setdefault(key, (need, data_of(cell, workloads).least_seconds(cell.scale)))
-    return tuple(needs.values())
+            names.setdefault(key, {})[environment.name] = None
+    return tuple((replace(need, environments=tuple(names[key])), least) for key, (need, least) in needs.items())
 
 
 def _disk(

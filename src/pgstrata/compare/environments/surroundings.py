@@ -7,6 +7,7 @@ differs between two arms is said with their comparison (`doubts`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
 from typing import Final
 
 from pgstrata.model.doubts import Doubt, FewClients, NamedDoubt, PlainDoubt
@@ -20,6 +21,7 @@ _FAST_CLOCKS: Final = frozenset(
     {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase", "tod"}
 )
 _LITTLE_WAL: Final = 100.0
+_LONG_WORK: Final = 0.1
 _WHOLE_CYCLES: Final = 2.0
 _STATUS: Final = "settings.huge_pages_status"
 
@@ -33,7 +35,11 @@ def surrounding_warnings(study: Study) -> tuple[Doubt, ...]:
     return (
         *_of_machines(study),
         *_of_running_servers(study),
-        *_of_host(study.host.facts, cells, _set_everywhere(study)),
+        *_of_host(
+            study.host.facts,
+            [cell for cell in cells if not _works_for_long(by_cell[cell.identity])],
+            _set_everywhere(study),
+        ),
         *_of_pages(study),
         *_of_checkpoints(by_cell),
         *_of_samples(study.plan.experiment.metric, by_cell),
@@ -56,6 +62,12 @@ def _of_running_servers(study: Study) -> Iterator[Doubt]:
     running = tuple(text for text, server in servers.items() if server.kind is ServerKind.DSN and not server.restart)
     if running and len(servers) > 1:
         yield NamedDoubt(code="these_instances", names=running)
+
+
+def _works_for_long(runs: Iterable[RunRecord]) -> bool:
+    """Whether a transaction takes so much CPU time of the server that waking a CPU for its statements shows nowhere."""
+    found = _known(runs, "server_cpu_per_tx")
+    return bool(found) and median(found) >= _LONG_WORK
 
 
 def _set_everywhere(study: Study) -> frozenset[str]:

@@ -188,7 +188,7 @@ def _warn_of_companions(finding: Finding) -> Iterator[Doubt]:
                 environments=names,
                 values=(ours, theirs),
             )
-    ours, theirs = (_mean(side, "wal_per_tx") for side in (arm, base))
+    ours, theirs = (_median(side, "wal_per_tx") for side in (arm, base))
     if ours and theirs and max(ours, theirs) > _LITTLE_WAL and not 1 / _UNEQUAL_WAL < ours / theirs < _UNEQUAL_WAL:
         yield SidesDiffer(code="wal_differs", environments=names, values=(ours, theirs))
 
@@ -196,3 +196,8 @@ def _warn_of_companions(finding: Finding) -> Iterator[Doubt]:
 def _mean(side: Arm, metric: str) -> float | None:
     found = side.companions.get(metric)
     return statistics.fmean(found) if found else None
+
+
+def _median(side: Arm, metric: str) -> float | None:
+    found = side.companions.get(metric)
+    return statistics.median(found) if found else None

@@ -33,6 +33,8 @@ COSTS = (
     "power",
     "checkpoint_trough",
 )
+COUNTED = frozenset({"new_orders", "power"})
+"""Those that are no cost of a transaction, but its throughput in another count."""
 COST_TITLES: Mapping[str, str] = {
     "server_cpu_per_tx": "server CPU",
     "client_cpu_per_tx": "client CPU",

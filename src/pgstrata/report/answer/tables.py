@@ -8,7 +8,14 @@ from pgstrata.compare.sustained import find_sustained_rates
 from pgstrata.model.answer import Answer, FactorEffect, QuantileShift, StatementShift
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import SUSTAINED_RATE
-from pgstrata.report.answer.environment_rows import COST_TITLES, COSTS, CellRows, EnvironmentRow, render_measurement
+from pgstrata.report.answer.environment_rows import (
+    COST_TITLES,
+    COSTS,
+    COUNTED,
+    CellRows,
+    EnvironmentRow,
+    render_measurement,
+)
 from pgstrata.report.answer.statements import StatementRow
 from pgstrata.report.blocks.model import Column, ColumnPlace, Shape, Table
 from pgstrata.report.figures.effects import name_percentile, shifts_of
@@ -54,21 +61,22 @@ def cell_table(answer: Answer, cell: CellRows) -> Table:
     value = tuple(render_measurement(row.value, metric) for row in rows)
     known = [place for place in range(len(COSTS)) if any(row.costs[place] is not None for row in rows)]
     used = [place for place in known if COSTS[place] != metric]
-    costs = (
+    costs = [
         Column(
             title=COST_TITLES[COSTS[place]],
             cells=tuple(render_measurement(row.costs[place], COSTS[place]) for row in rows),
-            place=ColumnPlace.ASIDE,
+            place=ColumnPlace.LEAD if COSTS[place] in COUNTED else ColumnPlace.ASIDE,
         )
         for place in used
-    )
+    ]
     columns = (
         Column(title=metric, cells=value, place=ColumnPlace.LEAD),
+        *(column for column in costs if column.place is ColumnPlace.LEAD),
         *_sustained_columns(answer, cell),
         *_effect_columns(rows),
         *_decision_columns(rows, explored=bool(headline_comparisons(answer))),
         Column(title="runs", cells=tuple(str(row.runs) for row in rows), place=ColumnPlace.MORE),
-        *costs,
+        *(column for column in costs if column.place is ColumnPlace.ASIDE),
     )
     return Table(names=_names(rows), columns=columns, aside=("per transaction", "CPU and WAL per transaction"))
 

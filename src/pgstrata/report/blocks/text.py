@@ -103,8 +103,11 @@ def _verbatim_lines(block: Verbatim) -> list[str]:
     if block.exact:
         return [f"{_INDENT}{line}".rstrip() for line in block.text.splitlines()]
     lines = []
-    for line in block.text.splitlines():
-        indent = _INDENT + " " * min(len(line) - len(line.lstrip()), WIDTH // 2)
+    depths = [len(line) - len(line.lstrip()) for line in block.text.splitlines()]
+    deepest = max(depths, default=0)
+    for line, depth in zip(block.text.splitlines(), depths, strict=True):
+        # a tree that is deeper than half a line is drawn closer together, so that its levels stay apart
+        indent = _INDENT + " " * (depth if deepest <= WIDTH // 2 else depth * (WIDTH // 2) // deepest)
         lines += wrap(line.strip(), first=indent, rest=f"{indent}    ")
     return lines
 

@@ -128,8 +128,8 @@ def name(field: str, **more: Any) -> Spec:
 
 
 def percent_axis(**more: Any) -> Spec:
-    """Of differences: +3, 0, -3."""
-    return {"format": "+.3~g", "labelExpr": f"datum.value === 0 ? '0' : {MINUS}", **more}
+    """Of differences: +1,000, +3, 0, -3."""
+    return {"format": "+,~r", "labelExpr": f"datum.value === 0 ? '0' : {MINUS}", **more}
 
 
 def named_places(title: str, names: Sequence[str], margin: float, **axis: Any) -> Spec:

@@ -153,14 +153,20 @@ def _forecast(plan: Plan) -> Iterator[str]:
         for seconds in (forecast.seconds_building, forecast.seconds_per_block, forecast.seconds_total)
     )
     yield f"  {render_count(len(forecast.datasets), 'dataset')}, about {size}: built once, about {building}"
-    for need in forecast.datasets:
-        at = f" at scale {need.scale}" if need.scale else ""
-        yield f"    server {need.server}: {need.workload}{at}, {render_bytes(need.bytes)}"
+    lines = [_dataset(need) for need in forecast.datasets]
+    for line, need in zip(lines, forecast.datasets, strict=True):
+        whose = f" ({', '.join(need.environments)})" if need.environments and lines.count(line) > 1 else ""
+        yield f"    {line}{whose}"
     yield from (f"  {text}" for text in say_outgrown(plan))
     yield f"  a block takes about {block}; all {experiment.blocks} with the datasets about {whole}"
     if experiment.budget is not None:
         yield f"  the budget is {render_duration(experiment.budget)}"
     yield f"  at most about {render_bytes(forecast.disk_bytes)} of disk"
+
+
+def _dataset(need: DatasetNeed) -> str:
+    at = f" at scale {need.scale}" if need.scale else ""
+    return f"server {need.server}: {need.workload}{at}, {render_bytes(need.bytes)}"
 
 
 def _say_sensitivity(plan: Plan, file: str) -> Iterator[str]:
@@ -268,7 +274,7 @@ def plan_json(plan: Plan) -> str:
 
 
 def _dataset_json(need: DatasetNeed) -> dict[str, Any]:
-    return {**pick_fields(need, "server workload"), "scale": need.scale or None, "bytes": need.bytes}
+    return {**pick_fields(need, "server workload bytes environments"), "scale": need.scale or None}
 
 
 def _from_floors(plan: Plan) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The answer in sentences: what is claimed, how sure, what puts it in doubt, and what looks wrong; never more."""
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +14,8 @@ from pgstrata.compare.headlines import (
     primary_comparisons,
 )
 from pgstrata.model.anomaly import Anomaly, AnomalyKind
-from pgstrata.model.answer import Answer, Comparison, Verdict
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Verdict
+from pgstrata.model.doubts import CountedDoubt, Doubt
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.sentences.comparisons import (
     BASELINE_COLLAPSED,
@@ -37,6 +39,7 @@ from pgstrata.report.sentences.factors import contrast_sentences, step_sentences
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.load import drop_sentences, load_sentences
 from pgstrata.report.sentences.names import count, name_cell, name_environment, name_place, say_common
+from pgstrata.report.sentences.rates import rate_sentences
 from pgstrata.report.sentences.statements import statement_sentences
 from pgstrata.report.sentences.trends import trend_sentences
 from pgstrata.report.sentences.verdicts import name_baseline
@@ -48,7 +51,7 @@ _MOST_EXPLORED = 3
 # With these a sentence may begin; anything else is the name of an environment.
 _FIRST_WORDS = (
     "no ", "the ", "too ", "nothing ", "an ", "a ", "all ", "not ", "stopped ", "both ", "median ", "single ",
-    "effect ", "along ", "factors, ", "found ", "this ",
+    "effect ", "along ", "factors, ", "found ", "this ", "transactions ",
 )  # fmt: skip
 # These warnings only repeat what the sentence about the comparison says already.
 SAID = frozenset({"undecided", "insufficient_blocks", "control_differs", *BASELINE_COLLAPSED})
@@ -66,7 +69,8 @@ class Sentence:
 def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
     """The answer: alarms, what depends on the load, headlines, and what stands beside them.
 
-    Beside them stand statements, drops, what CPU alone shows, factors, single cells and controls.
+    Beside them stand rates within an objective, statements, drops, what CPU alone shows, factors, single cells and
+    controls.
 
     Few sentences, for many cells too. Where there is only one cell, it is the headline. What all cells have in common
     is said once, in a sentence of its own.
@@ -81,6 +85,7 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
     common = say_common(answer.study.plan.experiment)
     texts = [*trend_sentences(answer), *load_sentences(answer), *texts]
     beside = [
+        *rate_sentences(answer),
         *statement_sentences(answer),
         *drop_sentences(answer),
         *cpu_sentences(answer),
@@ -165,13 +170,17 @@ _MOST_PLACES = 2
 
 
 def doubt_sentences(answer: Answer) -> tuple[str, ...]:
-    """All warnings once, each with the cells that it concerns."""
+    """All warnings once, each with its cells; runs that a headline counts are not counted by cell too."""
     experiment = answer.study.plan.experiment
     primary = primary_comparisons(answer)
     leads = lead_comparisons(answer)
     places: dict[str, list[str]] = {}
+    whole = {
+        key for item in primary if item.cell == ALL_CELLS for doubt in item.warnings if (key := _counted(doubt, item))
+    }
     for comparison in primary:
-        for text in _doubts(comparison, led=comparison in leads):
+        left_out = whole if comparison.cell != ALL_CELLS else set()
+        for text in _doubts(comparison, left_out, led=comparison in leads):
             found = places.setdefault(text, [])
             place = name_place(comparison.cell, experiment)
             if place not in found:
@@ -181,12 +190,22 @@ def doubt_sentences(answer: Answer) -> tuple[str, ...]:
     return tuple(capitalise(text) for text in (*map(say_doubt, answer.warnings), *texts))
 
 
-def _doubts(comparison: Comparison, *, led: bool) -> Iterable[str]:
+def _counted(doubt: Doubt, comparison: Comparison) -> tuple[str, str] | None:
+    """Code and environment of a doubt whose number over all cells says more than those of the cells."""
+    if isinstance(doubt, CountedDoubt) and doubt.code in {"incomplete", "neighbours_differ", "suspect_runs"}:
+        return doubt.code, doubt.environment or comparison.environment
+    return None
+
+
+def _doubts(comparison: Comparison, left_out: AbstractSet[tuple[str, str]], *, led: bool) -> Iterable[str]:
     """What the sentence of the answer does not say already."""
     said = SAID | {SMALL_AND_EARLY} if led else SAID
     if comparison.verdict is Verdict.UNSTABLE:
         said |= {"unstable"}
-    return (say_doubt(doubt) for doubt in comparison.warnings if doubt.code not in said)
+    told = (
+        doubt for doubt in comparison.warnings if doubt.code not in said and _counted(doubt, comparison) not in left_out
+    )
+    return (say_doubt(doubt) for doubt in told)
 
 
 def _where(found: Sequence[str], cells: int) -> str:

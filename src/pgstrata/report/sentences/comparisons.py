@@ -342,8 +342,15 @@ def say_control(case: Case) -> str:
             claim = f"{head} does not differ from {base} by more than {limit}{place}, as it must be"
             return say_figures(case, claim, tested, place=False)
         case _:
-            claim = f"{head} cannot be told apart from {base}{place}, as it must be"
-            return say_figures(case, claim, found, place=False)
+            claim = f"{head} cannot be told apart from {base}{place}"
+            return f"{say_figures(case, claim, found, place=False)}{_hidden(case)}"
+
+
+def _hidden(case: Case) -> str:
+    """How large a difference of a control could be that its interval does not exclude."""
+    spans = [item.interval for item in case.items if item.interval is not None]
+    ends = [abs(end - 1) for span in spans for end in (span.low, span.high)]
+    return f"; a fault of up to {100 * max(ends):.3g} % would not show" if ends else ""
 
 
 def summarise_control(cases: Sequence[Case], all_cells: int) -> str:

@@ -47,16 +47,16 @@ _NAMED: Final = {
     "measured, and the way from the client to each is part of it",
 }
 _COUNTED: Final = {
-    "collapsed_runs": "{number} of {runs} of {environment} collapsed and are not in the estimate",
+    "collapsed_runs": "{number} of {runs} of {environment} collapsed and {verb} not in the estimate",
     "equivalences_uncorrected": '"no difference" is claimed {number} times, each at its own level: the chance that one '
     "of these claims is wrong grows with their number",
-    "imbalance": "{number} of {runs} of {environment} are invalid: the others may be a selection",
-    "incomplete": "stopped early: {number} of {of} planned blocks were measured",
+    "imbalance": "{number} of {runs} of {environment} {verb} invalid: the others may be a selection",
+    "incomplete": "stopped early: {number} of {of} planned blocks {past} measured",
     "measured_apart": "in {blocks} the two environments did not take turns with each other, as after an interruption: "
     "not in the estimate",
     "neighbours_differ": "in {blocks} other processes used the CPUs beside one of the two environments only: they are "
     "in the estimate, because random order lets background load strike either",
-    "suspect_runs": "{number} of {runs} of {environment} are suspect and in the estimate",
+    "suspect_runs": "{number} of {runs} of {environment} {verb} suspect and in the estimate",
 }
 _WAL_DIFFERS: Final = (
     "WAL per transaction: {} in {}, {} in {}; right after a checkpoint the first change of each page is logged whole, "
@@ -73,8 +73,10 @@ def say_doubt(doubt: doubts.Doubt) -> str:
             return _say_named(doubt)
         case doubts.CountedDoubt(number=number, of=of):
             runs, blocks = count(of, "run"), count(number, "block")
-            environment = doubt.environment
-            return _COUNTED[doubt.code].format(number=number, of=of, runs=runs, blocks=blocks, environment=environment)
+            verb, past = ("is", "was") if number == 1 else ("are", "were")
+            return _COUNTED[doubt.code].format(
+                number=number, of=of, runs=runs, blocks=blocks, environment=doubt.environment, verb=verb, past=past
+            )
         case doubts.SidesDiffer():
             return _say_sides(doubt)
         case _ if isinstance(doubt, doubts.VerdictDoubt):
