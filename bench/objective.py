@@ -27,9 +27,9 @@ from pgstrata.app.question import load_plan
 from pgstrata.app.run import run_experiment
 from pgstrata.conduct.steps import score_step
 from pgstrata.drivers.pgbench.transactions import count_late
-from pgstrata.model.answer import Study
 from pgstrata.model.metrics import SUSTAINED_RATE
 from pgstrata.model.objective import LEAD_SHARE, STEPS, Objective
+from pgstrata.model.study import Study
 from pgstrata.ports.driver import StepCounts
 from pgstrata.sources.runs import may_enter
 from pgstrata.stats.objective import Step, find_crossing, level_interval, next_rate

@@ -220,8 +220,10 @@ OTHER_TEXTS = {
     # what a ceiling and a noise floor depend on, as keys
     "ceiling.py: running server of ",
     "floors.py: cell option ",
-    # a case of a code
+    # cases of a code
     "samplers.py: not started",
+    "outgrown.py: of some",
+    "outgrown.py: one scale",
     # a sign in the server's log
     "finish.py: was terminated by signal",
     # remedies and places of errors that are raised

@@ -30,10 +30,10 @@ from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.compare.pairing.pairs import pair_metric
 from pgstrata.compare.verdicts.judging import ask
 from pgstrata.errors import HostNotFitError, InterruptedByUserError, PgstrataError
-from pgstrata.model.answer import Study
 from pgstrata.model.metrics import BACKGROUND_LOAD, COMPARED_SERIES
 from pgstrata.model.plan import HORIZON
 from pgstrata.model.runs import RunRecord
+from pgstrata.model.study import Study
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.store.repository import StudyFolder
 

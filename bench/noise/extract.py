@@ -19,8 +19,8 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
-from pgstrata.model.answer import Study
 from pgstrata.model.runs import RunRecord
+from pgstrata.model.study import Study
 from pgstrata.store.evidence import load_evidence
 from pgstrata.store.load import load_study
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pgstrata.app.answer import hide_texts
 from pgstrata.diagnosis.query_text import hash_query
 from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
-from pgstrata.model.answer import Study
 from pgstrata.model.queries import QueryCount, QueryCounts
 from pgstrata.model.query_plans import PlannedWith, PlanUse, QueryPlan
 from pgstrata.model.runs import StatementLatency
 from pgstrata.model.server import Fingerprint
+from pgstrata.model.study import Study
 from studies import BASE, make_plan, make_run
 
 TEXT = "select salary from staff where name = ?"

@@ -6,10 +6,10 @@ import pytest
 
 from pgstrata.compare import compare_pairs, compare_study
 from pgstrata.compare.environments.builds import doubt_builds
-from pgstrata.model.answer import Study
 from pgstrata.model.doubts import BuildsDiffer, NamedDoubt
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Fingerprint
+from pgstrata.model.study import Study
 from studies import BASE, OTHER, make_environment, make_plan, simulate
 
 OLD = {"server.compiler": "gcc 4.4.7", "server.cflags": "-Wall -fwrapv -O2", "server.supplier": "jars"}

@@ -4,10 +4,11 @@ import pytest
 
 from pgstrata.compare.gate import Gate, GateReason, find_missing
 from pgstrata.compare.headlines import doubt_equivalences, faulty_controls
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Study, Verdict
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Verdict
 from pgstrata.model.doubts import CountedDoubt
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.server import Fingerprint
+from pgstrata.model.study import Study
 from studies import CELL, cell_of, make_environment, make_plan
 
 FROZEN = ("tps", 0.03)

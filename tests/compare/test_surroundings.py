@@ -7,7 +7,6 @@ import pytest
 import records
 from guard_book import observe
 from pgstrata.compare.environments.surroundings import surrounding_warnings
-from pgstrata.model.answer import Study
 from pgstrata.model.doubts import FewClients, NamedDoubt
 from pgstrata.model.experiment import (
     Cell,
@@ -21,6 +20,7 @@ from pgstrata.model.metrics import Measurement
 from pgstrata.model.plan import Forecast, Plan
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.model.server import Fingerprint
+from pgstrata.model.study import Study
 from pgstrata.report.sentences.findings import say_doubt
 
 CELL = Cell(workload="simple-update", scale=10, clients=4, threads=2)

@@ -9,6 +9,7 @@ import pytest
 from pgstrata.compare.trends import changes_along, find_trends
 from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import Measurement
+from pgstrata.model.own_data import OwnData
 from pgstrata.model.reasons import DATA_EXCEED, Reason
 from pgstrata.model.runs import RunStatus
 from pgstrata.report.sentences.trends import say_trend
@@ -136,3 +137,13 @@ def test_along_clients_it_says_whether_data_fit():
     ]
     assert "at scale 10 while data fit shared_buffers: " in say_trend(found[0], plan)
     assert "at scale 1000 where data exceed shared_buffers: " in say_trend(found[1], plan)
+
+
+def test_a_curve_on_data_of_ones_own_has_no_scale():
+    plan, runs = study((0.0, 0.05, 0.1, 0.15))
+    (found,) = find_trends(plan, runs)
+    own = tuple(replace(cell, scale=1, data=OwnData(command=("./fill",))) for cell in plan.experiment.cells)
+    other = replace(own[0], data=None, workload="select-only")
+    plan = replace(plan, experiment=replace(plan.experiment, cells=(*own, other)))
+    text = say_trend(replace(found, cells=tuple(cell.identity for cell in own)), plan)
+    assert text.startswith("18 on simple-update on data by the command ./fill: ")

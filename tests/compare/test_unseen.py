@@ -8,9 +8,10 @@ from rich.console import Console
 
 from pgstrata.compare import compare_study
 from pgstrata.compare.environments.unobserved import unseen_warnings
-from pgstrata.model.answer import Answer, Study
+from pgstrata.model.answer import Answer
 from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
+from pgstrata.model.study import Study
 from pgstrata.report.json.answer import answer_json
 from rendering import render_html, render_terminal, render_text, render_why
 from studies import BASE, OTHER, make_plan, make_runs, noisy

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fakes import build
-from pgstrata.datasets.own import copy_in, include, load_own_data
+from pgstrata.app.data_files import DataFiles
+from pgstrata.datasets.own import bring_files, copy_in, digest_there, include, load_own_data
 from pgstrata.errors import CommandFailedError, HostNotFitError, ServerFailedError
+from pgstrata.hosts.local import LocalHost
 from pgstrata.model.own_data import CopiedFile, DataFile, DumpForm, OwnData
 from pgstrata.model.server import Address
 from pgstrata.ports.host import Completed
@@ -97,3 +101,33 @@ def test_last_lines_of_loaders_are_shown_with_a_remedy():
     with pytest.raises(ServerFailedError) as caught:
         load(OwnData(command=("fill",)), Host(fails=("no such table",)))
     assert "no such table" in str(caught.value)
+
+
+def test_files_that_are_loaded_are_brought_each_to_a_folder_of_its_own():
+    def bring(file, folder):
+        return replace(file, path=f"{folder}/{file.name}", stamp="")
+
+    dump = bring_files(OwnData(dump=DUMP, files=(DUMP,)), bring, "/there")
+    assert (dump.dump.path, dump.dump.stamp, dump.files) == ("/there/0/prod.dump", "", ())
+    file = replace(DUMP, name="o.csv", path="/d/o.csv", form=DumpForm.NONE)
+    copies = tuple(CopiedFile(table=table, file=file, options="FORMAT csv") for table in ("a", "b"))
+    data = OwnData(sql=file, copies=copies)
+    brought = bring_files(data, bring, "/there")
+    assert [each.path for each in brought.inputs] == ["/there/0/o.csv", "/there/1/o.csv", "/there/2/o.csv"]
+    assert brought.digest == data.digest
+
+
+def test_digests_over_there_are_those_of_the_plan(tmp_path):
+    (tmp_path / "prod").mkdir()
+    for name, content in (("toc.dat", b"contents"), ("10.dat.gz", b"rows"), ("9.dat.gz", b""), ("blobs.toc", b"x")):
+        (tmp_path / "prod" / name).write_bytes(content)
+    (tmp_path / "it's \\ o.csv").write_bytes(b"1,2\n")
+    look_at, host = DataFiles(tmp_path, tmp_path / "none", sure=True), LocalHost()
+    for name, form in (("prod", DumpForm.DIRECTORY), ("it's \\ o.csv", DumpForm.NONE)):
+        file = look_at(name)
+        assert file.form is form
+        assert digest_there(host, file) == file.digest
+    before = look_at("prod")
+    (tmp_path / "prod" / "9.dat.gz").write_bytes(b"more")
+    assert digest_there(host, before) != before.digest
+    host.close()

@@ -113,9 +113,22 @@ def test_a_scale_does_not_apply(own):
     assert "the scale does not apply" in told(own, '{ dump = "prod.dump" }', "scale = 10")
 
 
-def test_data_stay_on_this_machine(parse):
-    text = CELL.format(data='{ dump = "prod.dump" }', more="") + '[common]\nhost = "ssh:db1"\n'
-    with pytest.raises(ExperimentError, match=r"8: cells.1..data: data of your own are not sent to other hosts"):
+ELSEWHERE = '[common]\nhost = "ssh:db1"\n'
+
+
+@pytest.mark.parametrize(
+    "data", ['{ dump = "prod" }', '{ sql = "mine.sql", copy = { orders = "orders.csv" } }'], ids=["dump", "copy"]
+)
+def test_files_may_be_for_other_hosts(parse, data):
+    (cell, _) = parse(CELL.format(data=data, more="") + ELSEWHERE, look_at=look_at).cells
+    assert cell.data is not None
+
+
+def test_a_command_stays_on_this_machine(parse):
+    text = CELL.format(data='{ command = ["./fill"] }', more="") + ELSEWHERE
+    with pytest.raises(
+        ExperimentError, match=r"8: cells.1..data.command: a command of your own is not run on other hosts"
+    ):
         parse(text, look_at=look_at)
 
 

@@ -18,7 +18,7 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.shell import ShellHost
 from pgstrata.hosts.ssh import open_ssh
 from pgstrata.hosts.ssh_link import Patience
-from pgstrata.hosts.tree import send_tree
+from pgstrata.hosts.tree import send_file, send_tree
 
 pytestmark = pytest.mark.company
 
@@ -257,3 +257,65 @@ def test_a_link_that_vanishes_meanwhile_is_a_lost_host(here, rig, tree, folder, 
         rig.mend()
         far.close()
     assert not (folder / "x").exists()
+
+
+# --------------------------------------------------------------------------------------------- single files
+
+
+class There(LocalHost):
+    """This machine as if it were behind ssh."""
+
+    def session(self, words):
+        return words
+
+
+@pytest.fixture
+def there():
+    host = There()
+    yield host
+    host.close()
+
+
+@pytest.mark.parametrize("name", ["prod.dump", "it's a \\ file", "-x", "--checkpoint-action=exec=false", "ünïcode"])
+def test_a_file_of_any_name_arrives_with_its_contents(here, there, folder, name):
+    (folder / name).write_bytes(b"content\n" * 100_000)
+    (folder / name).chmod(0o400)
+    (folder / "to").mkdir()
+    assert send_file(here, there, f"{folder}/{name}", f"{folder}/to") == f"{folder}/to/{name}"
+    assert names(folder / "to") == [name]
+    assert (folder / "to" / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_a_folder_arrives_whole_and_links_as_what_they_lead_to(here, there, folder):
+    (folder / "dump").mkdir(mode=0o755)
+    (folder / "dump" / "toc.dat").write_bytes(b"contents")
+    (folder / "elsewhere").write_bytes(b"rows")
+    (folder / "dump" / "1.dat").symlink_to(folder / "elsewhere")
+    (folder / "link").symlink_to("dump")
+    (folder / "to").mkdir()
+    made = Path(send_file(here, there, f"{folder}/link", f"{folder}/to"))
+    assert not made.is_symlink()
+    assert {path.name: path.read_bytes() for path in made.iterdir()} == {"toc.dat": b"contents", "1.dat": b"rows"}
+    assert not (made / "1.dat").is_symlink()
+
+
+def test_a_file_that_cannot_be_sent_is_told(here, there, folder, monkeypatch):
+    (folder / "to").mkdir()
+    with pytest.raises(CommandFailedError, match="du"):
+        send_file(here, there, f"{folder}/gone", f"{folder}/to")
+    (folder / "dump").write_bytes(b"content")
+    monkeypatch.setattr(there, "free_bytes", lambda _: 3)
+    with pytest.raises(DiskFullError):
+        send_file(here, there, f"{folder}/dump", f"{folder}/to")
+    assert names(folder / "to") == []
+
+
+@pytest.mark.root
+def test_a_file_belongs_to_the_user_over_there(here, far, folder):
+    (folder / "prod.dump").write_bytes(b"content")
+    (folder / "prod.dump").chmod(0o600)
+    other = far.as_user("nobody")
+    (folder / "to").mkdir()
+    shutil.chown(folder / "to", "nobody")
+    sent = Path(send_file(here, other, f"{folder}/prod.dump", f"{folder}/to"))
+    assert (sent.owner(), sent.read_bytes()) == ("nobody", b"content")

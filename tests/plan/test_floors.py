@@ -24,6 +24,7 @@ from pgstrata.model.experiment import (
     ServerSpec,
 )
 from pgstrata.model.floor import Floor, FloorKey, FloorRecord
+from pgstrata.model.own_data import OwnData
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
@@ -266,3 +267,13 @@ def test_a_floor_of_zero_or_of_few_differences_is_never_valid(change):
     floor = Floor(s0=0.01, differences=12, cell="c", metric="tps", design="", host="", measured="")
     assert floor.valid
     assert not replace(floor, **change).valid
+
+
+def test_data_of_ones_own_are_a_condition_and_have_no_scale():
+    made = plan()
+    own = replace(made.experiment.cells[0], data=OwnData(command=("./fill",)))
+    designs = (replace(made.designs[0], cell=own.identity),)
+    made = replace(made, experiment=replace(made.experiment, cells=(own,)), designs=designs)
+    conditions = floor_key(made, own.identity, "tps", WORKLOADS).conditions
+    assert "scale" not in conditions
+    assert conditions["data"] == own.data.digest[:12]

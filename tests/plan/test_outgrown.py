@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import records
-from pgstrata.model.experiment import Cell
+from pgstrata.model.experiment import Cell, Level
 from pgstrata.model.plan import HostCapacity
 from pgstrata.model.workload import DataKind, Workload
 from pgstrata.plan.outgrown import outgrown_notes
-from pgstrata.report.sentences.reasons import say_reason
-from studies import BASE, OTHER, make_environment
+from pgstrata.report.planning.plan import render_plan
+from pgstrata.report.sentences.reasons import say_notes, say_outgrown, say_reason
+from studies import BASE, OTHER, make_environment, make_plan
 
 MB = 1024**2
 GB = 1024 * MB
@@ -44,10 +45,10 @@ def test_data_that_outgrow_buffers_and_memory_are_told_with_the_scale():
 def test_environments_with_other_memory_are_named():
     small, large = environment(BASE, "1GB", **{"limits.memory": str(2 * GB)}), environment(OTHER, "4GB")
     assert notes_of(small, large) == [
-        "select-only: data exceed shared_buffers of pg16 (1 GB) from scale 100 on",
-        "select-only: data exceed shared_buffers of pg18 (4 GB) from scale 1000 on",
-        "select-only: data exceed the memory of pg16 (2 GB) from scale 1000 on",
-        "select-only: data exceed the memory of pg18 (8 GB) from scale 1000 on",
+        "select-only: data exceed 1 GB, the shared_buffers of pg16, from scale 100 on",
+        "select-only: data exceed 4 GB, the shared_buffers of pg18, from scale 1000 on",
+        "select-only: data exceed 2 GB, the memory of pg16, from scale 1000 on",
+        "select-only: data exceed 8 GB, the memory of pg18, from scale 1000 on",
     ]
 
 
@@ -58,3 +59,37 @@ def test_nothing_is_told_where_all_data_fit():
 def test_many_sizes_of_memory_are_told_a_few_times():
     many = [environment(f"e{place}", f"{place + 1}MB") for place in range(50)]
     assert len(notes_of(*many)) == 12
+
+
+def test_a_single_scale_is_not_called_the_first_of_several():
+    both = (environment(BASE, "1GB"), environment(OTHER, "1GB"))
+    assert notes_of(*both, scales=(100,)) == ["select-only: data exceed shared_buffers (1 GB)"]
+    apart = (environment(BASE, "1GB", **{"limits.memory": str(2 * GB)}), environment(OTHER, "64GB"))
+    assert notes_of(*apart, scales=(1000,)) == [
+        "select-only: data exceed 1 GB, the shared_buffers of pg16",
+        "select-only: data exceed 2 GB, the memory of pg16",
+        "select-only: data exceed 8 GB, the memory of pg18",
+    ]
+
+
+def test_scales_of_other_workloads_do_not_count():
+    cells = tuple(Cell(workload=name, scale=scale, clients=4, threads=4) for name, scale in (("a", 100), ("b", 1)))
+    experiment = replace(records.make_experiment((environment(BASE, "1GB"),)), cells=cells)
+    workloads = {cell.workload: WORKLOADS["select-only"] for cell in cells}
+    assert [say_reason(note) for note in outgrown_notes(experiment, workloads, CAPACITY)] == [
+        "a: data exceed shared_buffers (1 GB)"
+    ]
+
+
+def test_environments_are_called_as_in_the_table_of_verdicts():
+    levels = (Level(factor="server", value="18"), Level(factor="settings.shared_buffers", value="4MB"))
+    small = replace(environment(BASE, "4MB"), levels=levels)
+    experiment = replace(
+        records.make_experiment((small, environment(OTHER, "64GB"))),
+        cells=(Cell(workload="select-only", scale=10, clients=4, threads=4),),
+    )
+    plan = replace(make_plan(), experiment=experiment, notes=outgrown_notes(experiment, WORKLOADS, CAPACITY))
+    said = "select-only: data exceed 4 MB, the shared_buffers of 18 (shared_buffers = 4MB)"
+    assert say_outgrown(plan) == (said,)
+    assert said in say_notes(plan)
+    assert said in render_plan(plan).replace("\n    ", " ")

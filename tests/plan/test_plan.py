@@ -660,3 +660,29 @@ def test_order_entry_is_called_no_audited_result_before_anything_is_measured():
     )
     shown = " ".join(render_plan(make_plan(planned, builtin_workloads(), CAPACITY)).split())
     assert "order entry as in TPC-C, but no audited TPC result" in shown
+
+
+def test_data_of_ones_own_have_no_scale_in_json():
+    own = cell(
+        workload="custom", scale=1, data=OwnData(command=("./fill",)), scripts=(Script(file="a.sql", text="SELECT 1;"),)
+    )
+    document = json.loads(plan_json(plan(cells=(own, cell()))))
+    assert [each["scale"] for each in document["cells"]] == [None, 10]
+    assert [need["scale"] for need in document["forecast"]["datasets"]] == [None, 10] * 2
+
+
+@pytest.mark.parametrize(
+    ("workload", "scale", "options", "least", "most"),
+    [
+        ("sysbench-tpcc", 10, {}, 108.8, 125),  # bench/results.json, loading
+        ("sysbench-tpcc", 1, {}, 37, 45),
+        ("sysbench-tpcc", 10, {"tables": "2"}, 187, 205),
+        ("tpcc", 10, {}, 22.5, 35),
+    ],
+)
+def test_building_takes_as_long_as_it_was_measured(workload, scale, options, least, most):
+    driver = builtin_workloads()[workload].driver
+    large = cell(workload=workload, scale=scale, clients=1, options=options, driver=driver)
+    asked = experiment(environments=(environment("a"), environment("b")), cells=(large,))
+    made = make_plan(asked, builtin_workloads(), CAPACITY)
+    assert least <= made.forecast.seconds_building <= most

@@ -8,9 +8,10 @@ import pytest
 from pgstrata.compare import compare_study, find_axes
 from pgstrata.compare.causes.why import BESIDE_METRICS, find_why
 from pgstrata.model.activity import SessionCount, SessionState
-from pgstrata.model.answer import Answer, Study, Verdict
+from pgstrata.model.answer import Answer, Verdict
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.server import Fingerprint
+from pgstrata.model.study import Study
 from pgstrata.report.json.answer import answer_json
 from pgstrata.report.sentences.causes import (
     cause_sentences,

@@ -5,6 +5,7 @@ import json
 
 from pgstrata.model.answer import Lane, Verdict
 from pgstrata.model.doubts import NamedDoubt
+from pgstrata.model.own_data import OwnData
 from pgstrata.report.json.answer import answer_json
 
 
@@ -106,3 +107,11 @@ def test_effects_and_axes_are_there(desk):
     (axis,) = document["axes"]
     size = {"effect": 1.042, "interval": [1.031, 1.053], "verdict": "better"}
     assert axis["steps"][0] == {"before": "16", "after": "18", "beside": None, "p": 0.002, **size}
+
+
+def test_a_cell_with_data_of_ones_own_has_no_scale(desk):
+    own = dataclasses.replace(desk.cell(2), scale=1, data=OwnData(command=("./fill",)))
+    for cell, scale in ((desk.cell(2), 10), (own, None)):
+        answer = desk.verdict_answer(desk.comparison(cell=cell.identity), cells=(cell,))
+        (found,) = json.loads(answer_json(answer))["comparisons"]
+        assert found["cell"]["scale"] == scale

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pgstrata.model.answer import Interval, LoadDrop, LoadFinding, LoadRange, Verdict
+from pgstrata.model.own_data import OwnData
 from pgstrata.report.sentences.load import drop_sentences, load_sentences, say_load
 from studies import OTHER, cell_of, make_plan
 
@@ -70,3 +71,12 @@ def test_drops_and_collapses_are_told_by_their_own_figures():
         "18 on simple-update: -6.0 % [-7.0, -5.0] throughput from 64 to 128 clients",
         "18 on simple-update: collapses at 128 clients",
     )
+
+
+def test_data_of_ones_own_are_named_in_place_of_a_scale():
+    own = tuple(replace(cell, scale=1, data=OwnData(command=("./fill",))) for cell in PLAN.experiment.cells)
+    other = replace(own[0], data=None, workload="select-only")
+    finding = replace(FINDING, cells=tuple(cell.identity for cell in own))
+    text = say_load(finding, replace(PLAN.experiment, cells=(*own, other)))
+    assert text.startswith("18 on simple-update on data by the command ./fill: ")
+    assert say_load(finding, replace(PLAN.experiment, cells=own)).startswith("18 on simple-update: ")

@@ -278,7 +278,7 @@ OF_PLANS = [
     ),
     (
         Reason(code="data_exceed", how="shared_buffers of some", names=("a", "b"), said="tpcc", value=100, of=2**32),
-        "tpcc: data exceed shared_buffers of a, b (4 GB) from scale 100 on",
+        "tpcc: data exceed 4 GB, the shared_buffers of a, b, from scale 100 on",
     ),
     (
         Reason(code="data_exceed", how="memory", said="tpcc", value=1000, of=2**33),
@@ -286,7 +286,25 @@ OF_PLANS = [
     ),
     (
         Reason(code="data_exceed", how="memory of some", names=("a",), said="tpcc", value=1000, of=2**33),
-        "tpcc: data exceed the memory of a (8 GB) from scale 1000 on",
+        "tpcc: data exceed 8 GB, the memory of a, from scale 1000 on",
+    ),
+    (
+        Reason(code="data_exceed", how="shared_buffers one scale", said="tpcc", value=100, of=2**32),
+        "tpcc: data exceed shared_buffers (4 GB)",
+    ),
+    (
+        Reason(
+            code="data_exceed", how="shared_buffers of some one scale", names=("a",), said="tpcc", value=100, of=2**32
+        ),
+        "tpcc: data exceed 4 GB, the shared_buffers of a",
+    ),
+    (
+        Reason(code="data_exceed", how="memory one scale", said="tpcc", value=100, of=2**33),
+        "tpcc: data exceed the memory of the server (8 GB)",
+    ),
+    (
+        Reason(code="data_exceed", how="memory of some one scale", names=("a",), said="tpcc", value=100, of=2**33),
+        "tpcc: data exceed 8 GB, the memory of a",
     ),
     (
         Reason(code="too_long", value=8, seconds=172800, of=86400),

@@ -19,7 +19,6 @@ from pgstrata.model.answer import (
     Interval,
     OrderedAxis,
     QuantileShift,
-    Study,
     Verdict,
 )
 from pgstrata.model.experiment import (
@@ -38,6 +37,7 @@ from pgstrata.model.plan import Block, Design, Forecast, Plan, PlannedRun, Stage
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.model.server import Fingerprint
+from pgstrata.model.study import Study
 
 TEXT = """\
 question  = "Is 18 faster than 16 here?"

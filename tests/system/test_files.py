@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.system import files
+from pgstrata.system import files, reading
 from pgstrata.system.locks import take_lock
 
 
@@ -57,21 +57,21 @@ def test_what_has_no_end_is_not_read(tmp_path, kind):
     elif kind == "large":
         path.write_bytes(b"x" * (1 << 20) + b"x")
     with pytest.raises(OSError, match="larger than 1 MiB" if kind == "large" else "not an ordinary file"):
-        files.read_regular(Path("/dev/zero") if kind == "device" else path, most=1 << 20)
+        reading.read_regular(Path("/dev/zero") if kind == "device" else path, most=1 << 20)
 
 
 def test_a_folder_is_not_read_and_its_descriptor_is_closed(tmp_path):
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
         with pytest.raises(IsADirectoryError):
-            files.read_regular(tmp_path, most=1)
+            reading.read_regular(tmp_path, most=1)
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_a_stream_that_has_nothing_now_is_empty():
-    reading, writing = os.pipe2(os.O_NONBLOCK)
-    with open(reading, "rb", buffering=0) as stream:
-        assert files.read_bounded(stream, "pipe", most=1) == b""
+    end, writing = os.pipe2(os.O_NONBLOCK)
+    with open(end, "rb", buffering=0) as stream:
+        assert reading.read_bounded(stream, "pipe", most=1) == b""
     os.close(writing)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.system import files
+from pgstrata.system import files, reading
 from pgstrata.system.locks import take_lock
 from pgstrata.system.ways import find_owner
 
@@ -88,7 +88,7 @@ def test_what_is_missing_where_all_may_add_files_is_looked_for_without_rights(op
     assert owner(shared / "missing") is None
     assert find_owner(shared / "missing", making=False).uid == NOBODY
     with pytest.raises(FileNotFoundError):
-        files.read_regular(shared / "missing", most=10)
+        reading.read_regular(shared / "missing", most=10)
     (shared / "file").write_text("x")
     assert owner(shared / "file") is None
     os.chown(shared / "file", DAEMON, DAEMON)
@@ -118,7 +118,7 @@ def test_a_folder_that_comes_and_goes_leads_root_nowhere(open_folder):
             with suppress(OSError):
                 files.write_beside(shared / "theirs" / "study" / "report", b"theirs")
             with suppress(OSError):
-                assert files.read_regular(shared / "theirs" / "study" / "report", most=10) != b"ours"
+                assert reading.read_regular(shared / "theirs" / "study" / "report", most=10) != b"ours"
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -157,8 +157,8 @@ def test_links_without_end_are_refused(open_folder):
     lambda path: files.copy_file(path / "secret", path.parent / "copy"),
     lambda path: files.copy_file(Path("/etc/hostname"), path / "new"),
     lambda path: files.link_or_copy(path / "secret", path.parent / "copy"),
-    lambda path: files.read_regular(path / "secret", most=100),
-    lambda path: files.open_regular(path / "secret").__enter__(),
+    lambda path: reading.read_regular(path / "secret", most=100),
+    lambda path: reading.open_regular(path / "secret").__enter__(),
     lambda path: files.remove_file(path / "secret"),
     lambda path: files.remove_tree(path / "below"),
     lambda path: files.rename(path / "secret", path / "other"),
@@ -211,7 +211,7 @@ class TestFilesThatWillBeExecuted:
     def test_are_read_where_root_alone_can_change_them(self, open_folder):
         path = open_folder / "script.lua"
         path.write_bytes(b"-- ours")
-        assert files.read_own(path, most=10) == b"-- ours"
+        assert reading.read_own(path, most=10) == b"-- ours"
 
     @pytest.mark.parametrize("change", ["owner", "group", "others"])
     def test_are_refused_where_another_user_can_change_them(self, open_folder, change):
@@ -222,12 +222,12 @@ class TestFilesThatWillBeExecuted:
         else:
             path.chmod(0o664 if change == "group" else 0o646)
         with pytest.raises(PermissionError, match="another user may change it"):
-            files.read_own(path, most=10)
+            reading.read_own(path, most=10)
 
     def test_are_refused_where_another_user_can_replace_them(self, theirs):
         path = theirs / "script.lua"
         path.write_bytes(b"-- ours")
         with pytest.raises(PermissionError, match="another user may change it"):
-            files.read_own(path, most=10)
+            reading.read_own(path, most=10)
         with pytest.raises(FileNotFoundError):
-            files.read_own(theirs / "missing.lua", most=10)
+            reading.read_own(theirs / "missing.lua", most=10)

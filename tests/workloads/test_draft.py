@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from pgstrata.model.draft import LOOK, ColumnFacts, CountedStatement
 from pgstrata.model.server import Address
 from pgstrata.workloads.draft.experiment import dump_command
+from pgstrata.workloads.draft.marks import number_marks
 from pgstrata.workloads.draft.scripts import choose, make_scripts
 from pgstrata.workloads.draft.statements import How, TableName, parse_statement
 
@@ -202,3 +204,69 @@ def test_no_text_of_a_statement_breaks_the_reader_or_reaches_pgbench_as_a_comman
         commands = [line for line in lines if "\\" in line]
         assert all(line.startswith("\\set ") for line in commands)
         assert made.text.count(";\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "numbered"),
+    [
+        ("SELECT ? FROM t WHERE a BETWEEN ? AND ?", "SELECT $1 FROM t WHERE a BETWEEN $2 AND $3"),
+        ("SELECT 1 FROM t WHERE a=? AND b IN (?,?)", "SELECT 1 FROM t WHERE a=$1 AND b IN ($2,$3)"),
+        (
+            "SELECT a FROM t WHERE id = $2 AND kind = ? AND n = $1",
+            "SELECT a FROM t WHERE id = $2 AND kind = $3 AND n = $1",
+        ),
+        ("SELECT a FROM t WHERE doc ? ?", "SELECT a FROM t WHERE doc ? $1"),
+        ("SELECT a FROM t WHERE doc ?| ? AND doc ?& ?", "SELECT a FROM t WHERE doc ?| $1 AND doc ?& $2"),
+        ("SELECT ?::jsonb ? ?", "SELECT $1::jsonb ? $2"),
+        ("SELECT ?||?, ? || ?", "SELECT $1||$2, $3 || $4"),
+        (
+            "SELECT /* ? */ \"a?\" -- ?\nFROM t WHERE b = '?' AND c = ?",
+            "SELECT /* ? */ \"a?\" -- ?\nFROM t WHERE b = '?' AND c = $1",
+        ),
+        ("SELECT interval ? + ?", "SELECT interval $1 + $2"),
+        ("SELECT 1", "SELECT 1"),
+    ],
+)
+def test_marks_of_old_servers_become_numbers(text, numbered):
+    assert number_marks(text) == numbered
+
+
+@given(st.text(alphabet="?$|&'\"/*- ab1(),\n", max_size=60))
+def test_marks_are_numbered_each_once_and_nothing_else_changes(text):
+    numbered = number_marks(text)
+    assert numbered.count("?") <= text.count("?")
+    if "$" not in text:
+        assert re.sub(r"\$\d+", "?", numbered) == text or re.search(r"\?\d", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("SELECT pg_stat_statements_reset()", "it calls pg_stat_statements_reset(), which is about the server"),
+        ("SELECT pg_is_in_recovery ( )", "it calls pg_is_in_recovery(), which is about the server"),
+        ("SELECT PG_Terminate_Backend($1)", "it calls pg_terminate_backend(), which is about the server"),
+        (
+            "SELECT id FROM orders WHERE pg_relation_size($1) > id",
+            "it calls pg_relation_size(), which is about the server",
+        ),
+    ],
+)
+def test_calls_about_the_server_are_no_load(text, reason):
+    one = CountedStatement(identity="7", text=text, calls=10, seconds=1.0)
+    chosen = choose([one], 10)
+    assert [left.reason for left in chosen.left_out] == [reason]
+    assert not chosen.statements
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT pg_advisory_xact_lock($1)",
+        "SELECT pg_notify($1, $2)",
+        "SELECT pg_typeof(id) FROM orders",
+        "SELECT total(pg_a) FROM orders",
+    ],
+)
+def test_functions_that_applications_call_are_a_load(text):
+    one = CountedStatement(identity="7", text=text, calls=10, seconds=1.0)
+    assert choose([one], 10).statements

@@ -32,10 +32,11 @@ from pgstrata.compare.headlines import doubt_equivalences
 from pgstrata.compare.statements import find_statement_shifts
 from pgstrata.compare.trends import find_trends
 from pgstrata.diagnosis.query_text import hash_query, normalise
-from pgstrata.model.answer import Answer, Study
+from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.runs import RunRecord, StatementLatency
+from pgstrata.model.study import Study
 from pgstrata.ports.studies import StoredStudy
 
 _HASH: Final = re.compile(r"q[0-9a-f]{12}")

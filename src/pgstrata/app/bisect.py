@@ -51,7 +51,8 @@ from pgstrata.ports.studies import StoredStudy, StudyRepository
 from pgstrata.servers.commits import open_repository
 from pgstrata.store.failures import storage_errors
 from pgstrata.store.repository import StudyFolders
-from pgstrata.system.files import read_regular, remove_drafts, write_atomically
+from pgstrata.system.files import remove_drafts, write_atomically
+from pgstrata.system.reading import read_regular
 from pgstrata.workloads import builtin_workloads
 
 SKIPPED_FILE: Final = "skipped.json"

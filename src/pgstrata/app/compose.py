@@ -15,7 +15,8 @@ from pgstrata.experiment.compose import Composed, Wishes, compose_try
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.model import sizes
 from pgstrata.model.plan import Plan
-from pgstrata.system.files import create, read_regular, remove_file
+from pgstrata.system.files import create, remove_file
+from pgstrata.system.reading import read_regular
 
 _MOST_FILES: Final = 1000
 _EXAMPLE: Final = """\

@@ -17,7 +17,8 @@ from typing import BinaryIO, Final
 from pgstrata.app.places import expand_home
 from pgstrata.model import sizes
 from pgstrata.model.own_data import DataFile, DumpForm
-from pgstrata.system.files import open_regular, read_regular, write_atomically
+from pgstrata.system.files import write_atomically
+from pgstrata.system.reading import open_regular, read_regular
 
 _AT_ONCE: Final = 64 << 20
 """Bytes that are read for each plan: a tenth of a second."""

@@ -10,7 +10,7 @@ from pgstrata.compare.one_look import ImportAnswer, ImportTerms, decide_import
 from pgstrata.errors import UsageError
 from pgstrata.model import sizes
 from pgstrata.sources.table import parse_table
-from pgstrata.system.files import read_bounded
+from pgstrata.system.reading import read_bounded
 
 STANDARD_INPUT = Path("-")
 

@@ -26,6 +26,7 @@ from pgstrata.servers.supply import address_of
 from pgstrata.system.files import create, make_folder
 from pgstrata.workloads import draft as draft_room
 from pgstrata.workloads.draft.experiment import SCRIPTS, render_experiment
+from pgstrata.workloads.draft.marks import FIRST_NUMBERED, number_marks
 from pgstrata.workloads.draft.scripts import choose, make_scripts
 from pgstrata.workloads.draft.statements import TableName
 
@@ -82,14 +83,17 @@ def _read_only(address: Address) -> Address:
 
 def _make(asked: _Asked, top: int) -> tuple[WorkloadDraft, str]:
     database, version, major, size = asked.facts()
-    chosen = choose(asked.counted(database), top)
+    counted = asked.counted(database)
+    if int(major) < FIRST_NUMBERED:
+        counted = tuple(replace(one, text=number_marks(one.text)) if one.text else one for one in counted)
+    chosen = choose(counted, top)
     if not chosen.statements:
         raise HostNotFitError(
             "pg_stat_statements has no statement of this database that a script could run",
             where=f"database {database}",
             details=tuple(f"{one.text}: {one.reason}" for one in chosen.left_out[:5]),
             remedy="let the load run for a while first, and connect to the database that it uses; only members of "
-            "pg_read_all_stats see statements of other roles",
+            "pg_read_all_stats, before PostgreSQL 10 superusers, see statements of other roles",
         )
     facts = asked.columns(chosen.tables)
     draft = WorkloadDraft(

@@ -27,7 +27,7 @@ from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
 from pgstrata.plan import make_plan
 from pgstrata.report.sentences.reasons import say_reason
-from pgstrata.system.files import read_own, read_regular
+from pgstrata.system.reading import read_own, read_regular
 from pgstrata.workloads import builtin_workloads
 
 _GIVE: Final = "or give shared_buffers and effective_cache_size in the file"

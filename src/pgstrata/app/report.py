@@ -10,11 +10,11 @@ from typing import Final
 from pgstrata.app.answer import load_answer
 from pgstrata.collectors.perf.sampler import SAMPLES, Folded, parse_folded
 from pgstrata.errors import DiskFullError, ParseError, PgstrataError
-from pgstrata.model.answer import Study
 from pgstrata.model.attribution import RunStacks
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.metrics import SAMPLED_CPU
 from pgstrata.model.packed import unpack
+from pgstrata.model.study import Study
 from pgstrata.ports.studies import StoredStudy
 from pgstrata.report.answer.document import make_document
 from pgstrata.report.blocks.page import emit_page

@@ -18,16 +18,18 @@ from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.conduct.losses import reconnect, too_often
 from pgstrata.datasets.cluster import ClusterDatasets
 from pgstrata.datasets.databases import DatabaseDatasets, observe_coordinator
+from pgstrata.datasets.own import digest_there
 from pgstrata.datasets.recipe import DataRecipe
 from pgstrata.drivers.registry import find_driver, load_data, verify_data
-from pgstrata.errors import HostLostError, HostNotFitError, UsageError
+from pgstrata.errors import HostFileError, HostLostError, HostNotFitError, UsageError
 from pgstrata.hosts.clock import measure_clock
 from pgstrata.hosts.ssh import SshHost
-from pgstrata.hosts.tree import send_tree
+from pgstrata.hosts.tree import send_file, send_tree
 from pgstrata.layers.registry import make_host_layers
 from pgstrata.layers.running import RunningControl
 from pgstrata.layers.server import ClusterControl
 from pgstrata.model.experiment import Environment, HostSpec, ServerKind, ServerSpec
+from pgstrata.model.own_data import DataFile
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import Notice
 from pgstrata.model.server import Build, TcpRoute
@@ -140,9 +142,27 @@ _SENDING: Final = "sending servers there"
 _T = TypeVar("_T")
 
 
-def make_recipe() -> DataRecipe:
-    """How the data of workloads are made, marked and verified."""
-    return DataRecipe(load=load_data, verify=verify_data, marker=marker_sql())
+def make_recipe(bring: Callable[[DataFile, str], DataFile] | None = None) -> DataRecipe:
+    """How the data of workloads are made, marked and verified; `bring` as in `DataRecipe`."""
+    return DataRecipe(load=load_data, verify=verify_data, marker=marker_sql(), bring=bring)
+
+
+def bring_file(here: Host, there: SshHost, file: DataFile, folder: str) -> DataFile:
+    """A file of the user's, sent into a folder of another machine, where it has the contents that the plan knows.
+
+    Raises:
+        HostFileError: it has others, because it changed, or not all arrived.
+        PgstrataError: as `send_file`.
+    """
+    there.make_folder(folder)
+    brought = replace(file, path=send_file(here, there, file.path, folder), stamp="")
+    if digest_there(there, brought) != file.digest:
+        raise HostFileError(
+            f"the file {file.name} arrived with other contents than the plan was made of",
+            where=f"{there.name}:{brought.path}",
+            remedy="wait until it is complete, and start again",
+        )
+    return brought
 
 
 @dataclass(slots=True, kw_only=True)
@@ -310,13 +330,15 @@ class MachineTarget:
 
     def _datasets(self, opened: OpenedHost, control: ClusterControl) -> ClusterDatasets:
         """Data are made where they will lie, by tools that are there."""
-        sql, tools = self.sql, self.tools
+        sql, tools, recipe = self.sql, self.tools, make_recipe()
         if opened.spec.remote:
+            assert isinstance(opened.host, SshHost)
             tools = self._servers_there().client_tools()
             sql = PsqlSql(opened.host, tools)
+            recipe = make_recipe(partial(bring_file, self.client, opened.host))
         return ClusterDatasets(
             host=opened.host, sql=sql, control=control, tools=tools, workloads=builtin_workloads(),
-            recipe=make_recipe(), clock=self.machine.clock, root=opened.places.data, study=study_key(self.study),
+            recipe=recipe, clock=self.machine.clock, root=opened.places.data, study=study_key(self.study),
         )  # fmt: skip
 
     def _running(self, environment: Environment) -> Supply:

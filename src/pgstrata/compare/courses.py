@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.model.answer import Study
 from pgstrata.model.courses import COURSES, EVENTS, Course
 from pgstrata.model.metrics import METRICS, TPS, Series
 from pgstrata.model.runs import RunRecord
+from pgstrata.model.study import Study
 from pgstrata.sources.runs import may_enter
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.units import Unit

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pgstrata.compare.by_load import find_curves
-from pgstrata.model.answer import Study
 from pgstrata.model.experiment import Cell, Experiment
+from pgstrata.model.study import Study
 from pgstrata.sources.rates import maximum_key
 
 FALL: Final = 0.1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pgstrata.model.answer import Study, SustainedRate
+from pgstrata.model.answer import SustainedRate
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.model.metrics import SUSTAINED_RATE
+from pgstrata.model.study import Study
 from pgstrata.sources.runs import may_enter
 from pgstrata.stats.objective import level_interval
 

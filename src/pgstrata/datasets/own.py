@@ -1,13 +1,17 @@
 """Data of the user's own into an empty database: by pg_restore, psql, COPY, or a command of the user's.
 
-Files are read by these programs, never by pgstrata, so that they may be larger than memory. Everything runs as the user
+Files are read by these programs, never by pgstrata, so that they may be larger than memory; a server on another machine
+is filled there, with files that were sent. Everything runs as the user
 of servers, who must be able to read the files; a command of the user's never runs as root.
 """
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pgstrata.errors import CommandFailedError, HostNotFitError, ServerFailedError
@@ -22,6 +26,8 @@ PG_RESTORE: Final = "pg_restore"
 _TIMEOUT: Final = 12 * 3600.0
 _JOBS: Final = 4  # each table is still filled by one session
 _SIDE_BY_SIDE: Final = 8
+_SUM: Final = 'sha256sum < "$1"'
+_SUMS: Final = 'cd -- "$1" && find . -type f -print0 | xargs -0 sha256sum --'
 _STAMP: Final = "%d:%i:%s:%Y"
 _PARALLEL: Final = frozenset({DumpForm.CUSTOM, DumpForm.DIRECTORY})
 
@@ -45,6 +51,28 @@ def load_own_data(host: Host, sql: Sql, tools: Build, address: Address, data: Ow
     if data.command:
         _run_command(host, address, data)
     _require_unchanged(host, data.inputs)
+
+
+def bring_files(data: OwnData, bring: Callable[[DataFile, str], DataFile], folder: str) -> OwnData:
+    """The same data with the files that are loaded where `bring` puts them, each into a folder of its own."""
+    places = (f"{folder}/{number}" for number in itertools.count())
+    return replace(
+        data,
+        dump=data.dump and bring(data.dump, next(places)),
+        sql=data.sql and bring(data.sql, next(places)),
+        copies=tuple(replace(copy, file=bring(copy.file, next(places))) for copy in data.copies),
+        files=(),
+    )
+
+
+def digest_there(host: Host, file: DataFile) -> str:
+    """The digest of a file's contents where it lies now, as `DataFile` has it."""
+    if file.form is not DumpForm.DIRECTORY:
+        return host.run(Command(argv=("sh", "-c", _SUM, "sh", file.path)), timeout=_TIMEOUT).text.split()[0]
+    said = host.run(Command(argv=("sh", "-c", _SUMS, "sh", file.path)), timeout=_TIMEOUT).text
+    sums = sorted((name, digest) for digest, _, name in (line.partition("  ./") for line in said.splitlines()))
+    whole = "".join(f"{name}\0{digest}\0" for name, digest in sums)
+    return hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def include(path: str) -> str:

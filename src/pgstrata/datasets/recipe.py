@@ -14,9 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.datasets.own import load_own_data
+from pgstrata.datasets.own import bring_files, load_own_data
 from pgstrata.errors import ServerFailedError, SqlError
 from pgstrata.model.experiment import Cell, ControlKind, Environment, digests
+from pgstrata.model.own_data import DataFile, OwnData
 from pgstrata.model.server import Address, Build
 from pgstrata.model.workload import DataKind
 from pgstrata.ports.host import Host
@@ -66,12 +67,14 @@ class DataRecipe:
 
     Where their kind has no SQL that makes them, `load` does in an empty database, with programs that are on the given
     host and files in a folder there, and `verify` gives the statement that checks them, for a cell; `marker` is a
-    script.
+    script. `bring` puts a file of the user's into a folder of the machine where the data are made, None where it is the
+    client's.
     """
 
     load: Callable[[Host, Build, Address, Cell, str], None]
     verify: Callable[[Cell], str]
     marker: str
+    bring: Callable[[DataFile, str], DataFile] | None = None
 
     def fill(
         self,
@@ -97,7 +100,7 @@ class DataRecipe:
             # each table is filled by one session, so that it has the same pages whenever it is made
             finish_all([sql.executing(address, script) for script in step])
         if cell.data is not None:
-            load_own_data(host, sql, tools, address, cell.data)
+            self._load_own(host, sql, tools, address, cell.data, folder)
         elif not kind.steps:
             self._load(host, tools, address, cell, folder)
         checks = kind.checks_at(cell.scale) or self.verify(cell)
@@ -108,6 +111,16 @@ class DataRecipe:
         if consistency := kind.consistency_at(cell.scale):
             _verify_counts(sql, address, consistency, remedy)
         sql.execute(address, "VACUUM (FREEZE, ANALYZE);")
+
+    def _load_own(self, host: Host, sql: Sql, tools: Build, address: Address, data: OwnData, folder: str) -> None:
+        if self.bring is None:
+            load_own_data(host, sql, tools, address, data)
+            return
+        host.make_folder(folder)
+        try:
+            load_own_data(host, sql, tools, address, bring_files(data, self.bring, folder))
+        finally:
+            host.remove_tree(folder)
 
     def _load(self, host: Host, tools: Build, address: Address, cell: Cell, folder: str) -> None:
         host.make_folder(folder)

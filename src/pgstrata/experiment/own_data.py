@@ -122,14 +122,14 @@ class _Data:
 
 
 def check_hosts(tables: Sequence[CellTable], environments: Iterable[Environment], findings: Findings) -> None:
-    """Note data that would have to be sent to another machine."""
+    """Note a command that would have to run on another machine; files are sent there."""
     apart = next((each.host.text for each in environments if each.host.remote), None)
-    index = next((index for index, table in enumerate(tables) if table.data is not None), None)
+    index = next((index for index, table in enumerate(tables) if table.data is not None and table.data.command), None)
     if apart is not None and index is not None:
         findings.add(
-            ("cells", index, "data"),
-            f"data of your own are not sent to other hosts, and a server runs on {apart}",
-            "start pgstrata on that host, or use a built-in workload",
+            ("cells", index, "data", "command"),
+            f"a command of your own is not run on other hosts, and a server runs on {apart}",
+            "start pgstrata on that host, or give a dump, SQL or files for COPY, which are sent there",
         )
 
 

@@ -27,7 +27,7 @@ from pgstrata.hosts.local_process import (
 from pgstrata.model import sizes
 from pgstrata.ports.host import ClockReading, Command, Completed, Process, StopSignal
 from pgstrata.ports.steps import Steps, finish
-from pgstrata.system import files
+from pgstrata.system import files, reading
 
 _GRACE: Final = 10.0
 _REMOVAL_ATTEMPTS: Final = 5
@@ -146,7 +146,7 @@ class LocalHost:
 
     def read(self, path: str, *, offset: int = 0) -> bytes:
         with self._filing("read it", path):
-            return files.read_as_is(path, most=sizes.HOST_ANSWER, offset=offset)
+            return reading.read_as_is(path, most=sizes.HOST_ANSWER, offset=offset)
 
     def read_files(self, paths: Sequence[str]) -> Mapping[str, bytes]:
         with self._account.acting():
@@ -263,6 +263,6 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 def _read_if_possible(path: str) -> bytes | None:
     try:
-        return files.read_as_is(path, most=sizes.HOST_ANSWER)
+        return reading.read_as_is(path, most=sizes.HOST_ANSWER)
     except OSError:
         return None

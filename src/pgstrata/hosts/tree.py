@@ -1,4 +1,4 @@
-"""A folder of this machine, sent to another one: installed servers, datasets.
+"""A folder of this machine, sent to another one: installed servers, datasets; and single files of the user's.
 
 What is sent, and where it lies over there, belongs to whoever sends it.
 """
@@ -112,6 +112,32 @@ def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> Sen
     return SentTree(digest=digest, bytes=size, sent=True)
 
 
+def send_file(source: Host, target: SshHost, path: str, folder: str) -> str:
+    """Send a file, or a folder with all in it, into an empty folder over there; the path that it has there.
+
+    Links are followed. Nothing is compared.
+
+    Args:
+        source: a host that is this machine; its user must be able to read what is sent.
+        target: its user will own everything.
+        path: absolute.
+        folder: an empty one over there.
+
+    Raises:
+        HostNotFitError: a program is missing over there.
+        DiskFullError: there is no room.
+        HostLostError, CommandFailedError: it was cut; tar failed.
+    """
+    _survey(target)
+    size = int(source.run(Command(argv=("du", "-Lsb", "--", path))).text.split()[0])
+    if target.free_bytes(folder) < size:
+        raise failures.disk_full(f"{target.name}:{folder}", (f"{size} bytes are to be sent there",))
+    parent, _, name = path.rpartition("/")
+    options = ("-C", parent or "/", "-b", "512", "--mode=u+rwX", "-hcf", "-")
+    _stream(source, target, Command(argv=("tar", *options, "--", name)), folder)
+    return f"{folder}/{name}"
+
+
 def _survey(target: Host) -> str:
     """What `uname -m` says over there; HostNotFitError for programs that are missing."""
     lines = target.run(Command(argv=("sh", "-c", _SURVEY))).text.splitlines()
@@ -140,22 +166,11 @@ def _digest_command(path: str, size: int) -> Command:
 
 def _send(source: Host, target: SshHost, path: str, part: str, size: int) -> str:
     """Send and compare; the digest."""
-    user, ourselves = UserAccount.load(source.user), UserAccount.load(None)
     # Here the sum is made meanwhile, where sending leaves the CPU time for it.
     summing = Command(argv=("nice", "-n", "19", *_digest_command(path, size).argv))
     packing = Command(argv=("tar", "-C", path, "-b", "512", "-cf", "-", "."))
-    unpacking = Command(argv=("tar", "-C", part, "-b", "512", "--no-same-owner", "-xpf", "-"))
-    session = Command(argv=target.session(unpacking.argv))
-    with _started(summing, user) as summed, _started(packing, user) as packed:
-        pipe = packed.output
-        with suppress(PermissionError):  # the user's share of large pipes is used up
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
-        with _started(session, ourselves, stdin=pipe.fileno(), stdout=subprocess.DEVNULL) as unpacked:
-            pipe.close()  # or tar would never hear that nobody reads any more
-            if unpacked.child.wait() == _CONNECTION_FAILED:
-                target.clock()  # raises what has happened, if the connection is gone
-            unpacked.check(unpacking, target)
-        packed.check(packing, source)
+    with _started(summing, UserAccount.load(source.user)) as summed:
+        _stream(source, target, packing, part)
         there = _digest(target, _digest_command(part, size))
         # one line, which the pipe holds
         summed.check(summing, source)
@@ -164,6 +179,22 @@ def _send(source: Host, target: SshHost, path: str, part: str, size: int) -> str
         remedy = "see that nothing changes it meanwhile, then give the same command again"
         raise HostFileError("what arrived is not what was sent", where=f"{target.name}:{part}", remedy=remedy)
     return here
+
+
+def _stream(source: Host, target: SshHost, packing: Command, folder: str) -> None:
+    """What a tar here writes, unpacked in a folder over there."""
+    unpacking = Command(argv=("tar", "-C", folder, "-b", "512", "--no-same-owner", "-xpf", "-"))
+    session = Command(argv=target.session(unpacking.argv))
+    with _started(packing, UserAccount.load(source.user)) as packed:
+        pipe = packed.output
+        with suppress(PermissionError):  # the user's share of large pipes is used up
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
+        with _started(session, UserAccount.load(None), stdin=pipe.fileno(), stdout=subprocess.DEVNULL) as unpacked:
+            pipe.close()  # or tar would never hear that nobody reads any more
+            if unpacked.child.wait() == _CONNECTION_FAILED:
+                target.clock()  # raises what has happened, if the connection is gone
+            unpacked.check(unpacking, target)
+        packed.check(packing, source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,19 +1,15 @@
-"""Verdicts, comparisons, and the study that they answer for."""
+"""Verdicts, comparisons and other findings, and the answer that they make."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from pgstrata.model.anomaly import Anomaly
 from pgstrata.model.attribution import Attribution, LevelAccount, RunStacks, Unattributed, ValueInterval
 from pgstrata.model.doubts import Doubt
-from pgstrata.model.experiment import Cell
 from pgstrata.model.objective import Objective
-from pgstrata.model.plan import HORIZON, Plan
-from pgstrata.model.query_plans import PlanUse
-from pgstrata.model.runs import RunRecord
-from pgstrata.model.server import Fingerprint
+from pgstrata.model.plan import HORIZON
+from pgstrata.model.study import Study
 
 ALL_CELLS: Final = "all"
 """The cell of a headline: the geometric mean over all cells of a block."""
@@ -356,35 +352,6 @@ class LoadTrend:
     def changes(self) -> bool:
         """Whether the difference certainly depends on the level, by more than is negligible."""
         return self.verdict in {Verdict.BETTER, Verdict.WORSE}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Study:
-    """Everything that one experiment has measured so far, without the raw evidence."""
-
-    name: str
-    plan: Plan
-    runs: tuple[RunRecord, ...]
-    host: Fingerprint
-    client: Fingerprint
-    environments: Mapping[str, Fingerprint]
-    created: str
-    version: str
-    networks: Mapping[str, Fingerprint] = field(default_factory=dict)
-    """How far away servers on other machines are, by environment: clock offset and round trip."""
-    rates: Mapping[str, float] = field(default_factory=dict)
-    """Transactions per second of cells whose rate is a share of the slowest maximum, by identity."""
-    maxima: Mapping[str, float] = field(default_factory=dict)
-    """Those maxima, and what ladders were climbed by, by `sources.rates.maximum_key`."""
-    beyond: tuple[Cell, ...] = ()
-    """Cells that are not measured, because throughput falls before them in every environment."""
-    query_plans: tuple[PlanUse, ...] = ()
-    """Every plan that was found, by environment and cell, in the order of the statements; the usual one first."""
-
-    @property
-    def measured_blocks(self) -> int:
-        """Number of blocks in which something was measured."""
-        return len({run.block for run in self.runs})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

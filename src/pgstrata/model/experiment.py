@@ -268,6 +268,11 @@ class Cell:
         return f"{self.workload}{scale}-c{self.clients}{rate}{objective}{self.label}"
 
     @property
+    def stated_scale(self) -> int | None:
+        """The scale as far as it means anything: None of data of one's own, whose cells have 1."""
+        return self.scale if self.data is None else None
+
+    @property
     def size(self) -> str:
         """For people: the scale, or where the data come from."""
         return f"scale {self.scale}" if self.data is None else f"data by {self.data.title}"

@@ -19,7 +19,8 @@ class DataKind:
     a query of freshly made data, and `consistency` one of the same data whatever was done to them since: a row for each
     check, with the columns item, expected, found, ok. @scale@ stands for the scale in all of them. `digest` stands for
     all that makes the data where neither steps nor a driver do. `copies` is the number of equal sets of tables; in both
-    queries @copy@ stands for the number of one.
+    queries @copy@ stands for the number of one. `seconds_per_scale` and `fixed_seconds` are how long it takes to make
+    the data, measured, for loaders that are slower than the usual bytes per second.
     """
 
     name: str
@@ -34,6 +35,12 @@ class DataKind:
     sources: tuple[str, ...] = ()
     digest: str = ""
     copies: int = 1
+    seconds_per_scale: float = 0.0
+    fixed_seconds: float = 0.0
+
+    def least_seconds(self, scale: int) -> float:
+        """How long it takes at least to make the data of that scale; 0 where nothing is known but their size."""
+        return self.fixed_seconds + self.copies * self.seconds_per_scale * scale
 
     def size(self, scale: int) -> int:
         """Bytes on disk at that scale, without those of an empty cluster."""

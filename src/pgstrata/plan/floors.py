@@ -67,8 +67,7 @@ def floor_key(plan: Plan, cell: str, metric: str, workloads: Mapping[str, Worklo
 def _conditions_of_cell(cell: Cell, design: Design) -> dict[str, str]:
     conditions = {
         "workload": cell.workload,
-        "scale": str(cell.scale),
-        **({} if cell.data is None else {"data": cell.data.digest[:12]}),
+        **({"scale": str(cell.scale)} if cell.data is None else {"data": cell.data.digest[:12]}),
         "clients": str(cell.clients),
         "threads": str(cell.threads),
         "protocol": str(cell.protocol),

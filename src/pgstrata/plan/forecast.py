@@ -20,6 +20,7 @@ from pgstrata.plan.load import (
     clone_bytes,
     data_bytes,
     data_key,
+    data_of,
     image_bytes,
     own_image,
     size_setting,
@@ -51,7 +52,8 @@ _MOST_NAMED: Final = 3
 
 def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs: Sequence[Design]) -> Forecast:
     """Time and space of the whole plan."""
-    needs = _datasets(experiment, workloads)
+    built = _datasets(experiment, workloads)
+    needs = tuple(need for need, _ in built)
     pairs = zip(experiment.cells, designs, strict=True)
     arms, per_block, opening = len(experiment.environments), 0.0, 0.0
     for cell, design in pairs:
@@ -61,7 +63,7 @@ def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs:
             opening += arms * warmup_of(cell, design) * min(design.stretched, experiment.blocks)
     images = _Images.of(experiment.environments)
     per_block += sum(_image_seconds(experiment, cell, workloads, images) for cell in experiment.cells)
-    building = sum(_SECONDS_PER_INITDB + need.bytes / _BUILD_BYTES_PER_SECOND for need in needs)
+    building = sum(_SECONDS_PER_INITDB + max(least, need.bytes / _BUILD_BYTES_PER_SECOND) for need, least in built)
     climbing = sum(arms * SECONDS_OF_MAXIMUM for cell in experiment.cells if cell.until_falls or cell.rate_share)
     return Forecast(
         seconds_per_block=per_block,
@@ -121,9 +123,12 @@ class _Images:
         return total
 
 
-def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[DatasetNeed, ...]:
-    """One for each server, kind of cluster, kind of data and scale; environments that differ in settings share it."""
-    needs: dict[object, DatasetNeed] = {}
+def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tuple[tuple[DatasetNeed, float], ...]:
+    """One for each server, kind of cluster, kind of data and scale, with the seconds that making it takes at least.
+
+    Environments that differ in settings share it.
+    """
+    needs: dict[object, tuple[DatasetNeed, float]] = {}
     names: dict[object, dict[str, None]] = {}
     for environment in experiment.environments:
         for cell in experiment.cells:
@@ -137,9 +142,9 @@ def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
                 scale=cell.scale if cell.data is None else 0,
                 bytes=data_bytes(cell, workloads),
             )
-            needs.setdefault(key, need)
+            needs.setdefault(key, (need, data_of(cell, workloads).least_seconds(cell.scale)))
             names.setdefault(key, {})[environment.name] = None
-    return tuple(replace(need, environments=tuple(names[key])) for key, need in needs.items())
+    return tuple((replace(need, environments=tuple(names[key])), seconds) for key, (need, seconds) in needs.items())
 
 
 def _disk(

@@ -21,9 +21,9 @@ def outgrown_notes(
     """A note for each workload and size of memory that its data exceed, at most twelve, the smallest memory first.
 
     `said` is the workload, `value` the least scale of the plan that exceeds, `of` the bytes that it exceeds, `names` up
-    to three environments that have so much where not all do. Sizes of data are forecasts without catalogues. Memory is
-    the limit around the server or that of its machine. Nothing is said of data without a scale, of running servers and
-    of unknown machines.
+    to three environments that have so much where not all do. `how` tells whether that is so, and whether the workload
+    has a single scale. Sizes of data are forecasts without catalogues. Memory is the limit around the server or that of
+    its machine. Nothing is said of data without a scale, of running servers and of unknown machines.
     """
     own = [each for each in experiment.environments if each.server.kind is not ServerKind.DSN and not each.control]
 
@@ -58,14 +58,16 @@ def _exceed(
     kinds = {cell.workload: workload_of(cell, workloads).data for cell in cells}
     for cell in cells:
         scales.setdefault(cell.workload, set()).add(cell.scale)
+    several = len(sizes) > 1
     for size, names in sizes.items():
         for workload, asked in scales.items():
             larger = [scale for scale in asked if kinds[workload].size(scale) > size]
             if larger:
+                case = [what, "of some" if several else "", "one scale" if len(asked) == 1 else ""]
                 yield Reason(
                     code=DATA_EXCEED,
-                    how=what if len(sizes) == 1 else f"{what} of some",
-                    names=() if len(sizes) == 1 else tuple(names[:_MOST_NAMED]),
+                    how=" ".join(filter(None, case)),
+                    names=tuple(names[:_MOST_NAMED]) if several else (),
                     said=workload,
                     value=min(larger),
                     of=size,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pgstrata.model.answer import Study
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
+from pgstrata.model.study import Study
 from pgstrata.ports.store import Store
 
 Derive = Callable[[Mapping[str, bytes]], RunRecord]

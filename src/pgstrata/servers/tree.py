@@ -19,7 +19,7 @@ from pgstrata.model import sizes
 from pgstrata.ports.host import Command, Completed, Host
 from pgstrata.servers.commits import Repository, open_repository
 from pgstrata.servers.recipes import TELLING_FILES, require_programs
-from pgstrata.system import files
+from pgstrata.system import files, reading
 from pgstrata.system.trees import copy_tree, digest_tree
 from pgstrata.system.users import UserIds, acting_as
 from pgstrata.system.ways import find_reader
@@ -154,7 +154,7 @@ class Archive:
     def _content(self) -> bytes:
         try:
             with acting_as(self.reader):
-                return files.read_regular(Path(self.path), most=_MOST_BYTES)
+                return reading.read_regular(Path(self.path), most=_MOST_BYTES)
         except OSError as error:
             raise _unreadable(self.path, error) from error
 

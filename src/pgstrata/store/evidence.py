@@ -16,7 +16,7 @@ from pgstrata.model.server import Fingerprint
 from pgstrata.ports.store import RunHeader
 from pgstrata.store.failures import storage_errors
 from pgstrata.store.serialise import parse_fingerprint, render_fingerprint, render_header
-from pgstrata.system import files
+from pgstrata.system import files, reading
 from pgstrata.system.ways import as_owner_inside
 
 EVIDENCE = "evidence"
@@ -163,7 +163,7 @@ def _too_large(folder: Path, path: Path, left: int) -> StudyError:
 
 def _read(study: Path, path: Path, most: int) -> bytes:
     """A file of a run; StudyError where it is one of `SHARED` that is not any more what its name there says."""
-    content = files.read_regular(path, most=most)
+    content = reading.read_regular(path, most=most)
     status = path.stat()
     if status.st_nlink > 1 and not (study / SHARED / hashlib.sha256(content).hexdigest()).exists():
         for shared in (study / SHARED).iterdir():
@@ -173,7 +173,7 @@ def _read(study: Path, path: Path, most: int) -> bytes:
 
 
 def _refuse_changed(shared: Path, content: bytes) -> None:
-    if shared.stat().st_size != len(content) or files.read_regular(shared, most=len(content)) != content:
+    if shared.stat().st_size != len(content) or reading.read_regular(shared, most=len(content)) != content:
         raise _changed(shared)
 
 
@@ -197,7 +197,7 @@ def load_fingerprint_files(study: Path) -> Mapping[str, Fingerprint]:
     with storage_errors(study):
         return {
             path.relative_to(root).as_posix().removesuffix(".json"): parse_fingerprint(
-                files.read_regular(path, most=sizes.FINGERPRINT_FILE), where=str(path)
+                reading.read_regular(path, most=sizes.FINGERPRINT_FILE), where=str(path)
             )
             for path in sorted(root.rglob("*.json"))
             if not path.name.startswith(".")

@@ -19,7 +19,7 @@ from pgstrata.model import sizes
 from pgstrata.model.codec import decode, parse_json
 from pgstrata.model.floor import FloorKey, FloorRecord, digest_facts
 from pgstrata.model.server import Fingerprint
-from pgstrata.system import files
+from pgstrata.system import files, reading
 
 FORMAT: Final = 2
 # Another pgstrata on this machine may be writing a floor, which takes no time
@@ -52,7 +52,7 @@ class FloorStore:
             return FoundFloors(records=(), notes=(note,))
         for path in paths:
             try:
-                record = _parse(files.read_regular(path, most=sizes.FLOOR_FILE), key)
+                record = _parse(reading.read_regular(path, most=sizes.FLOOR_FILE), key)
             except OSError as error:
                 notes.append(f"a noise floor is left out, because it cannot be read: {path}: {error.strerror}")
             except _DAMAGE as error:
@@ -100,7 +100,7 @@ class FloorStore:
 
 
 def _is_older(path: Path, key: FloorKey, oldest: datetime) -> bool:
-    record = _parse(files.read_regular(path, most=sizes.FLOOR_FILE), key)
+    record = _parse(reading.read_regular(path, most=sizes.FLOOR_FILE), key)
     return record is not None and datetime.fromisoformat(record.measured) < oldest
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from pgstrata.model.answer import Study
 from pgstrata.model.metrics import BACKGROUND_LOAD
 from pgstrata.model.server import Fingerprint
+from pgstrata.model.study import Study
 from pgstrata.sources.ladders import LADDERS, cells_beyond, without_cells
 from pgstrata.sources.rates import MAXIMA, RATES
 from pgstrata.store import catalogue

@@ -10,8 +10,8 @@ from pathlib import Path
 from pgstrata.errors import ExitCode, StudyError
 from pgstrata.model import sizes
 from pgstrata.model.codec import parse_json
-from pgstrata.system.files import read_regular
 from pgstrata.system.locks import take_lock
+from pgstrata.system.reading import read_regular
 
 LOCK_FILE = "study.lock"
 

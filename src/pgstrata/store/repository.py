@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 
-from pgstrata.model.answer import Study
 from pgstrata.model.plan import Plan
 from pgstrata.model.server import Fingerprint
+from pgstrata.model.study import Study
 from pgstrata.ports.studies import Derive, StudyHead
 from pgstrata.store.evidence import list_runs, load_file, load_fingerprint_files
 from pgstrata.store.load import load_study

@@ -29,7 +29,7 @@ from pgstrata.store.failures import catalogue_errors, storage_errors
 from pgstrata.store.lock import LOCK_FILE, StudyLock
 from pgstrata.store.rebuild import derive_run, rebuild_catalogue
 from pgstrata.store.serialise import damaged_plan, parse_plan_file, render_plan_file
-from pgstrata.system import files
+from pgstrata.system import files, reading
 from pgstrata.system.ways import as_owner_inside
 
 PLAN_FILE = "plan.json"
@@ -229,7 +229,7 @@ def load_plan_file(folder: Path) -> StudyHead:
     if not there:
         raise StudyError("there is no study here", where=str(folder), remedy="give the folder that `pgstrata run` made")
     with storage_errors(folder):
-        file = parse_plan_file(files.read_regular(path, most=sizes.PLAN_FILE), where=str(path))
+        file = parse_plan_file(reading.read_regular(path, most=sizes.PLAN_FILE), where=str(path))
     if why := _find_change(file.plan):
         raise damaged_plan(why, str(path))
     return file

@@ -1,4 +1,4 @@
-"""Folders, files and their owners on this machine: the one module that makes, changes or removes them.
+"""Folders, files and their owners on this machine: the one module that makes, changes or removes them; `reading` reads.
 
 Root does it as whoever could replace the path (`ways.as_owner`).
 
@@ -18,21 +18,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import IO, BinaryIO, Final
+from typing import IO, Final
 
 from pgstrata.errors import HostFileError
 from pgstrata.system.users import UserIds
-from pgstrata.system.ways import as_owner, as_owner_inside, as_owner_of, find_owner
+from pgstrata.system.ways import as_owner, as_owner_inside, as_owner_of
 
 _NO_LINKS: Final = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _FOR_ALL: Final = 0o755
-_CHUNK: Final = 1 << 16
 _NULL: Final = os.makedev(1, 3)
 """The number of /dev/null."""
-_OTHERS_WRITE: Final = (
-    "root would execute it, and another user may change it (start pgstrata as the user whose it is, or copy it into a "
-    "folder of root's)"
-)
 _DRAFT: Final = re.compile(r"\.pgstrata-[0-9a-f]{16}")
 
 
@@ -129,91 +124,6 @@ def open_folder(folder: Path) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- files
-
-
-@contextmanager
-def open_regular(path: Path) -> Iterator[BinaryIO]:
-    """A regular file for reading, of any size; OSError if it is missing or not regular."""
-    with os.fdopen(_open_as_owner(path), "rb") as stream:
-        yield stream
-
-
-@as_owner_of
-def _open_as_owner(path: Path) -> int:
-    return _open_regular(str(path))
-
-
-@as_owner_of
-def read_regular(path: Path, *, most: int) -> bytes:
-    """Content of a regular file of at most `most` bytes; OSError if it is larger, missing or not regular.
-
-    Reading a device, or a pipe without a writer, might never end.
-    """
-    return read_as_is(str(path), most=most)
-
-
-def read_own(path: Path, *, most: int) -> bytes:
-    """`read_regular` of a file that will be executed.
-
-    OSError also where this process is root's and another user could change or replace the file.
-    """
-    if find_owner(path, making=False) is not None and path.exists():
-        raise PermissionError(errno.EPERM, _OTHERS_WRITE, str(path))
-    return read_as_is(str(path), most=most, own=os.geteuid() == 0)
-
-
-def read_as_is(path: str, *, most: int, offset: int = 0, own: bool = False) -> bytes:
-    """`read_regular` from `offset` on, as the user that this process acts as; files of /proc are regular too.
-
-    `own`: OSError where another user than this process's could change it.
-    """
-    descriptor = _open_regular(path)
-    try:
-        status = os.fstat(descriptor)
-        if own and (status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
-            raise OSError(errno.EPERM, _OTHERS_WRITE, path)
-        if offset:
-            os.lseek(descriptor, offset, os.SEEK_SET)
-        return _read_rest(descriptor, path, max(0, os.fstat(descriptor).st_size - offset), most)
-    finally:
-        os.close(descriptor)
-
-
-def _open_regular(path: str) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return descriptor
-    os.close(descriptor)
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    raise OSError(errno.EINVAL, "it is not an ordinary file", path)
-
-
-def _read_rest(descriptor: int, path: str, expected: int, most: int) -> bytes:
-    """What follows in a file; `expected` bytes, or more where it grows or, as in /proc, does not say its size."""
-    chunks: list[bytes] = []
-    size = 0
-    while expected <= most and size <= most:
-        chunk = os.read(descriptor, min(max(expected - size, _CHUNK), most + 1 - size))
-        if not chunk:
-            return b"".join(chunks)
-        chunks.append(chunk)
-        size += len(chunk)
-    raise _too_large(path, most)
-
-
-def _too_large(name: str, most: int) -> OSError:
-    return OSError(errno.EFBIG, f"larger than {most >> 20} MiB", name)
-
-
-def read_bounded(stream: IO[bytes], name: str, *, most: int) -> bytes:
-    """What a stream holds, at most `most` bytes; OSError where it holds more."""
-    # None: a stream that does not block has nothing now
-    content = stream.read(most + 1) or b""
-    if len(content) > most:
-        raise _too_large(name, most)
-    return content
 
 
 def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:

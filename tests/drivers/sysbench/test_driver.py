@@ -171,12 +171,14 @@ class TestScripts:
         with pytest.raises(UsageError, match="nothing that sysbench could run"):
             words(load("tpcc", options={"options": {"statements": "server"}}))
 
-    def test_of_a_checkout_are_written_as_they_are_and_the_first_is_run(self):
+    def test_of_a_checkout_are_written_as_they_are_and_run_by_a_script_that_counts(self):
         given = load("sysbench-tpcc", options={"checkout": CHECKOUT, "options": {"tables": "2"}})
         command, host = started(given)
         assert " --scale=3 --tables=2 --threads=4 " in " ".join(command.argv)
-        assert command.argv[-2:] == ("/f/tpcc.lua", "run")
+        assert command.argv[-2:] == ("/f/pgstrata_counting.lua", "run")
         assert command.folder == "/f"
+        counting = host.files.pop("/f/pgstrata_counting.lua")
+        assert b'\nrequire("tpcc")\n' in counting
         assert host.files == {"/f/tpcc.lua": b'require("tpcc_run")', "/f/tpcc_run.lua": b"-- run"}
 
     def test_of_a_checkout_give_way_to_the_least_load(self):

@@ -80,6 +80,25 @@ def test_transactions_by_kind_are_those_of_all_threads():
     assert result.by_script == {"new-order": 10, "payment": 8}
 
 
+def test_retries_that_a_script_counts_are_told_apart_from_other_ignored_errors():
+    statistics = "    ignored errors:                      671    (55.57 per sec.)\n"
+    counted = "Retries of a thread: 300\nRetries of a thread: 363\n"
+    assert parse_result({"sysbench.out": statistics.encode()}).retried == 671
+    assert parse_result({"sysbench.out": f"{counted}{statistics}".encode()}).retried == 663
+    assert parse_result({"sysbench.out": f"Retries of a thread: 0\n{statistics}".encode()}).retried == 0
+
+
+@pytest.mark.parametrize("count", ["", "few", "-1", "1 2", "1" * 16])
+def test_retries_of_an_unknown_shape_are_refused(count):
+    with pytest.raises(ParseError, match="unknown shape of retries"):
+        parse_result({"sysbench.out": f"Retries of a thread: {count}\n".encode()})
+
+
+def test_counts_of_a_script_end_a_complaint():
+    said = "FATAL: it broke\nRetries of a thread: 5\n"
+    assert SysbenchParser().messages({"sysbench.out": said.encode()}) == ("FATAL: it broke",)
+
+
 @pytest.mark.parametrize("said", ["", "new-order", "new-order 5,payment 4", "new-order 5, payment -4"])
 def test_transactions_by_kind_of_an_unknown_shape_are_quoted(said):
     line = f"Transactions of a thread: {said}"

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pgstrata.model.answer import Comparison, Study
+from pgstrata.model.answer import Comparison
 from pgstrata.model.doubts import BuildsDiffer, Doubt, NamedDoubt
 from pgstrata.model.experiment import Environment, ServerKind
+from pgstrata.model.study import Study
 
 # Of the flags only these change what the compiler makes; warnings differ between majors, and paths between packages.
 _LEVEL: Final = "-O"

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from pgstrata.model.answer import Study
 from pgstrata.model.doubts import Doubt, FewClients, NamedDoubt, PlainDoubt
 from pgstrata.model.experiment import Cell, ServerKind
 from pgstrata.model.metrics import LATENCY_QUANTILES
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
+from pgstrata.model.study import Study
 
 # Read without a system call (vDSO): the processor's own counter, and the ones that hypervisors and arm64 offer.
 _FAST_CLOCKS: Final = frozenset(

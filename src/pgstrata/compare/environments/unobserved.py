@@ -6,9 +6,9 @@ import re
 from dataclasses import fields, replace
 from typing import Final
 
-from pgstrata.model.answer import Study
 from pgstrata.model.doubts import Unseen
 from pgstrata.model.reasons import Reason
+from pgstrata.model.study import Study
 
 UNSEEN: Final = frozenset({"sampler_lost", "samples_missing", "counters_reset"})
 """Codes of reasons of a run that say so."""

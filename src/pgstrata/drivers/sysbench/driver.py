@@ -23,6 +23,7 @@ from pgstrata.ports.host import Host, Process, StopSignal
 from pgstrata.ports.steps import Steps
 
 _LEAST: Final = "least.lua"
+_COUNTING: Final = "pgstrata_counting.lua"
 _MODES: Final = {Protocol.SIMPLE: "disable", Protocol.PREPARED: "auto"}
 _LARGEST_SEED: Final = 2**31 - 1
 
@@ -50,8 +51,7 @@ class SysbenchDriver(SysbenchParser):
         return ()  # they stand in Lua code
 
     def least_load(self, load: Load) -> Load | None:
-        text = (files(__package__) / _LEAST).read_text("utf-8")
-        bare = replace(load.cell, scripts=(Script(file=_LEAST, text=text),), rate=None, options={}, checkout=())
+        bare = replace(load.cell, scripts=(_own_script(_LEAST),), rate=None, options={}, checkout=())
         return replace(load, cell=bare)
 
     def session_names(self, load: Load) -> Mapping[str, int]:  # noqa: ARG002 - the Protocol's
@@ -93,7 +93,17 @@ class SysbenchDriver(SysbenchParser):
 
 def _scripts(load: Load) -> tuple[Script, ...]:
     """The files that are not sysbench's own, the one that it starts with first; none for a script of its own."""
-    return load.cell.scripts or load.cell.checkout or load.workload.scripts_for(load.cell.options, NAME)
+    cell = load.cell
+    if cell.checkout and not cell.scripts:
+        first = cell.checkout[0].file.removesuffix(".lua")
+        return _own_script(_COUNTING, first=first), *cell.checkout
+    return cell.scripts or load.workload.scripts_for(cell.options, NAME)
+
+
+def _own_script(name: str, *, first: str = "") -> Script:
+    """A script of this folder, `first` being the module that it begins with."""
+    text = (files(__package__) / name).read_text("utf-8")
+    return Script(file=name, text=text.replace("@first@", first))
 
 
 def _what_runs(load: Load) -> tuple[str, ...]:

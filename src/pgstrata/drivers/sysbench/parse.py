@@ -40,6 +40,9 @@ _COMPLAINT = re.compile(r"^(?:FATAL|ALERT|WARNING): |^\(last message repeated \d
 _FAILED_QUERY = re.compile(r"^(?P<before>FATAL: failed query was: )(?P<query>.*)$", re.MULTILINE)
 _FATAL: Final = ("FATAL: ", "ALERT: ")
 _BY_SCRIPT: Final = "Transactions of a thread: "
+_RETRIES: Final = "Retries of a thread: "
+_COUNTS: Final = (_BY_SCRIPT, _RETRIES)
+_WHOLE = re.compile(r"\d{1,15}", re.ASCII)
 _COUNTED = re.compile(r"(?P<name>[a-z][a-z-]*) (?P<count>\d{1,15})")
 
 # sysbench counts latencies from 1e-3 to 1e5 ms in 1024 groups of equal width on a logarithmic scale, and prints the
@@ -68,8 +71,9 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
     """The evidence of one execution as a result; incomplete where sysbench did not come to its statistics.
 
     Events that were begun anew after an error that sysbench ignores (a deadlock, a serialization failure, a duplicate
-    key) count as retried transactions: their latency holds all attempts. Connections that were made anew count as
-    errors, because transactions were lost with them.
+    key) count as retried transactions: their latency holds all attempts. Where a script counts retries by itself, its
+    count holds, because ignored errors may be others, too: new orders that are rolled back on purpose. Connections that
+    were made anew count as errors, because transactions were lost with them.
 
     Args:
         evidence: contents by evidence name; what is missing counts as empty, as after a start that failed.
@@ -91,13 +95,24 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
         tps=transactions.per_second() if transactions else None,
         # the mean that it prints has two decimals of a millisecond
         latency_mean=_mean(summed, events),
-        retried=fields["ignored errors"].count() if "ignored errors" in fields else 0,
+        retried=_retries(lines, fields.get("ignored errors")),
         percentiles=_percentiles(groups),
         samples=sum(groups.values()),
         series=to_series(parse_progress("\n".join(lines))),
         by_script=_by_script(lines),
         errors=errors,
     )
+
+
+def _retries(lines: Iterable[str], ignored: _Field | None) -> int:
+    """As each thread of a script that counts them says when it ends; otherwise every ignored error."""
+    said = [line for line in lines if line.startswith(_RETRIES)]
+    for line in said:
+        if not _WHOLE.fullmatch(line.removeprefix(_RETRIES)):
+            raise ParseError(f"unknown shape of retries: {line!r}", where=OUTPUT)
+    if said:
+        return sum(int(line.removeprefix(_RETRIES)) for line in said)
+    return ignored.count() if ignored else 0
 
 
 def _by_script(lines: Iterable[str]) -> Mapping[str, int]:
@@ -233,7 +248,7 @@ def _messages(lines: Iterable[str]) -> Iterable[str]:
     for line in lines:
         if _COMPLAINT.match(line):
             within = True
-        elif not line.strip() or line.startswith(_BY_SCRIPT) or any(each.match(line) for each in _FIGURES):
+        elif not line.strip() or line.startswith(_COUNTS) or any(each.match(line) for each in _FIGURES):
             within = False
         if within:
             yield line

@@ -8,10 +8,11 @@ from statistics import median
 
 from pgstrata.compare import exclusive_settings
 from pgstrata.compare.headlines import primary_comparisons
-from pgstrata.model.answer import Answer, Comparison, Study
+from pgstrata.model.answer import Answer, Comparison
 from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
+from pgstrata.model.study import Study
 from pgstrata.report.blocks.model import Fact, Facts
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.report.sentences.verdicts import name_reference

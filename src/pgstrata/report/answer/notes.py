@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from pgstrata.compare.noise.within_run import weigh_seconds
-from pgstrata.model.answer import Answer, Study
+from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import Cell
 from pgstrata.model.floor import SliceComponents
 from pgstrata.model.objective import STEPS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
+from pgstrata.model.study import Study
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.planning.floor import Sensitivity, find_sensitivities, render_effect
 from pgstrata.report.sentences.names import count, name_environment, say_claim, say_objective

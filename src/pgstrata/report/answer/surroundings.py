@@ -3,8 +3,8 @@
 from statistics import median
 
 from pgstrata.compare import exclusive_settings
-from pgstrata.model.answer import Study
 from pgstrata.model.experiment import Experiment
+from pgstrata.model.study import Study
 from pgstrata.report.answer.environment_rows import (
     asked_settings,
     differing_facts,

@@ -154,14 +154,15 @@ def find_axes(experiment: Experiment) -> tuple[Axis, ...]:
 def _axes(experiment: Experiment, name: str) -> Iterator[Axis]:
     groups: dict[tuple[object, ...], list[Cell]] = {}
     for cell in experiment.cells:
-        rest = cell.clients if name == "scale" else cell.scale
-        groups.setdefault((cell.workload, rest, cell.rate, cell.rate_share, cell.protocol, cell.label), []).append(cell)
+        rest = cell.clients if name == "scale" else cell.size
+        alike = (cell.workload, rest, cell.rate, cell.rate_share, cell.protocol, cell.label, cell.data)
+        groups.setdefault(alike, []).append(cell)
     for cells in groups.values():
         steps = sorted(cells, key=lambda cell: getattr(cell, name))
         if len({getattr(cell, name) for cell in steps}) < _LEAST_STEPS:
             continue
         cell = steps[0]
-        fixed = f"{cell.clients} clients" if name == "scale" else f"scale {cell.scale}"
+        fixed = f"{cell.clients} clients" if name == "scale" else cell.size
         rate = f", {say_rate(cell)}" if cell.paced else ""
         yield Axis(title=f"{cell.workload}, {fixed}{rate}", name=name, cells=tuple(steps))
 

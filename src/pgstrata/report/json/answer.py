@@ -18,7 +18,6 @@ from pgstrata.model.answer import (
     LoadTrend,
     OrderedAxis,
     StatementShift,
-    Study,
     SustainedRate,
 )
 from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
@@ -27,6 +26,7 @@ from pgstrata.model.experiment import Cell, Environment, Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import name_of_statement
+from pgstrata.model.study import Study
 from pgstrata.report.answer.environment_rows import host_facts
 from pgstrata.report.answer.notes import find_scatter, seconds_json
 from pgstrata.report.answer.queries import plan_fields, query_fields
@@ -92,7 +92,7 @@ def axis_fields(axis: OrderedAxis, *, cell: Mapping[str, Any] | str) -> dict[str
     }
 
 
-_CELL = "identity workload scale clients threads protocol run rate rate_share objective=objective_text"
+_CELL = "identity workload scale=stated_scale clients threads protocol run rate rate_share objective=objective_text"
 _ANOMALY = "kind environment cell witness metric effect blocks following"
 
 

@@ -24,8 +24,8 @@ _WIDTH = 100
 _LIST: Final = " " * 6
 """Indent of names with their values."""
 _CELL: Final = (
-    "identity workload scale clients until_falls threads protocol run warmup rate rate_share latency_limit "
-    "objective=objective_text"
+    "identity workload scale=stated_scale clients until_falls threads protocol run warmup rate rate_share "
+    "latency_limit objective=objective_text"
 )
 # Of two environments: the blocks of a noise floor, one more than it needs.
 _FLOOR_BLOCKS: Final = LEAST_DIFFERENCES + 1
@@ -262,7 +262,7 @@ def plan_json(plan: Plan) -> str:
         ],
         "forecast": {
             **pick_fields(forecast, "seconds_per_block seconds_building seconds_total disk_bytes"),
-            "datasets": [pick_fields(need, "server workload scale bytes environments") for need in forecast.datasets],
+            "datasets": [_dataset_json(need) for need in forecast.datasets],
             **_from_floors(plan),
             "floor_seconds": floor_seconds(plan),
             "refresh": None,
@@ -271,6 +271,11 @@ def plan_json(plan: Plan) -> str:
         "notes": list(say_notes(plan)),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _dataset_json(need: DatasetNeed) -> dict[str, Any]:
+    size = {"scale": need.scale or None, "bytes": need.bytes}
+    return {**pick_fields(need, "server workload"), **size, **pick_fields(need, "environments")}
 
 
 def _from_floors(plan: Plan) -> dict[str, Any]:

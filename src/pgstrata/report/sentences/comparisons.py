@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pgstrata.compare.headlines import DIFFERENT
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Study, Verdict
+from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS, SUSTAINED_RATE
 from pgstrata.model.runs import RunRecord, RunStatus
+from pgstrata.model.study import Study
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, name_environment, name_where, say_objectives
 from pgstrata.report.sentences.reasons import say_reason

@@ -5,10 +5,11 @@ from statistics import median, quantiles
 from typing import Final
 
 from pgstrata.compare.headlines import headline_comparisons, primary_comparisons
-from pgstrata.model.answer import ALL_CELLS, Answer, Study
+from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import TPS
 from pgstrata.model.objective import step_seconds
+from pgstrata.model.study import Study
 from pgstrata.report.sentences.names import count, name_where
 from pgstrata.report.sentences.verdicts import render_confidence
 from pgstrata.sources.runs import may_enter

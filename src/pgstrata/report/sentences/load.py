@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from pgstrata.compare.ladders import LadderEnd, find_ladder_ends
-from pgstrata.model.answer import Answer, LoadDrop, LoadFinding, LoadRange, Study, Verdict
+from pgstrata.model.answer import Answer, LoadDrop, LoadFinding, LoadRange, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.sentences.names import count, name_environment
+from pgstrata.model.study import Study
+from pgstrata.report.sentences.names import count, name_environment, say_size
 from pgstrata.report.sentences.verdicts import render_interval, render_threshold
 from pgstrata.units import render_percent_change
 
@@ -99,8 +100,8 @@ def _say_change(effect: float, interval: str) -> str:
 
 
 def _name(finding: LoadFinding, experiment: Experiment) -> str:
-    """18 on select-only; with the scale where there are several."""
+    """18 on select-only; with the size of its data where there are several."""
     cell = experiment.cell(finding.cells[0])
-    several = len({each.scale for each in experiment.cells}) > 1
-    curve = f"{cell.workload} at scale {cell.scale}" if several else cell.workload
+    several = len({say_size(each) for each in experiment.cells}) > 1
+    curve = f"{cell.workload} {say_size(cell)}" if several else cell.workload
     return f"{name_environment(experiment.environment(finding.environment), experiment)} on {curve}"

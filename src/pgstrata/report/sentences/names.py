@@ -6,13 +6,14 @@ from typing import Final
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment, Level
 from pgstrata.model.objective import Objective
-from pgstrata.units import render_count, render_duration
+from pgstrata.units import render_bytes, render_count, render_duration
 
 _AGAIN = {
     ControlKind.SAME: "a second time",
     ControlKind.REBUILD: "on data built anew",
 }
 TOGETHER: Final = "all cells together"
+_OF_BYTES: Final = frozenset({"limits.memory", "limits.read_bytes", "limits.write_bytes"})
 
 
 def name_environment(environment: Environment, experiment: Experiment) -> str:
@@ -34,7 +35,10 @@ def _levels(environment: Environment) -> str:
 
 
 def _render_level(level: Level) -> str:
-    return level.value if level.factor == "server" else f"{name_factor(level.factor)} = {level.value}"
+    if level.factor == "server":
+        return level.value
+    value = render_bytes(int(level.value)) if level.factor in _OF_BYTES and level.value.isdecimal() else level.value
+    return f"{name_factor(level.factor)} = {value}"
 
 
 def name_both(environment: str, reference: str, experiment: Experiment) -> tuple[str, str]:
@@ -97,8 +101,12 @@ def _common_parts(experiment: Experiment) -> list[str]:
 def _parts(cell: Cell) -> list[str]:
     rate = [f"at {say_rate(cell)}"] if cell.paced else []
     limit = [f"keeping {cell.objective.text}"] if cell.objective is not None else []
-    size = f"at scale {cell.scale}" if cell.data is None else f"on {cell.size}"
-    return [size, f"with {count(cell.clients, 'client')}", *rate, *limit]
+    return [say_size(cell), f"with {count(cell.clients, 'client')}", *rate, *limit]
+
+
+def say_size(cell: Cell) -> str:
+    """At scale 10; on data by the dump prod.dump."""
+    return f"at scale {cell.scale}" if cell.data is None else f"on {cell.size}"
 
 
 def say_rate(cell: Cell) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from pgstrata.model.experiment import Placement
 from pgstrata.model.plan import Design, Plan
 from pgstrata.model.reasons import DATA_EXCEED, RISING_LOAD, Reason
+from pgstrata.report.sentences.names import name_environment
 from pgstrata.units import render_bytes, render_duration
 
 _OF_WAITS: Final = "of pg_wait_sampling nothing is used: {}; what sessions waited for is that of pg_stat_activity"
@@ -119,10 +121,14 @@ _OF_PLANS: Final = {
     "budget_verdict": "the budget is too short for an interval, which needs at least {value:.0f} blocks: they take "
     "{seconds:duration}",
     "data_exceed memory": "{said}: data exceed the memory of the server ({of:bytes}) from scale {value:.0f} on",
-    "data_exceed memory of some": "{said}: data exceed the memory of {names} ({of:bytes}) from scale {value:.0f} on",
+    "data_exceed memory of some": "{said}: data exceed {of:bytes}, the memory of {names}, from scale {value:.0f} on",
+    "data_exceed memory of some one scale": "{said}: data exceed {of:bytes}, the memory of {names}",
+    "data_exceed memory one scale": "{said}: data exceed the memory of the server ({of:bytes})",
     "data_exceed shared_buffers": "{said}: data exceed shared_buffers ({of:bytes}) from scale {value:.0f} on",
-    "data_exceed shared_buffers of some": "{said}: data exceed shared_buffers of {names} ({of:bytes}) from scale "
+    "data_exceed shared_buffers of some": "{said}: data exceed {of:bytes}, the shared_buffers of {names}, from scale "
     "{value:.0f} on",
+    "data_exceed shared_buffers of some one scale": "{said}: data exceed {of:bytes}, the shared_buffers of {names}",
+    "data_exceed shared_buffers one scale": "{said}: data exceed shared_buffers ({of:bytes})",
     "too_long": "{value:.0f} blocks, the fewest that give an interval, take {seconds:duration}, longer than "
     "{of:duration}; changes that shorten this follow, if there are any",
     "floor_ahead": "it was measured on {said}, which is in the future: check the clock",
@@ -203,7 +209,7 @@ def say_warnings(plan: Plan) -> tuple[str, ...]:
 
 def say_outgrown(plan: Plan) -> tuple[str, ...]:
     """From which scales on data are larger than shared_buffers and memory; nothing where all fit."""
-    return tuple(say_reason(note) for note in plan.notes if note.code == DATA_EXCEED)
+    return tuple(_say_note(note, plan) for note in plan.notes if note.code == DATA_EXCEED)
 
 
 def say_order(plan: Plan) -> tuple[str, ...]:
@@ -213,7 +219,15 @@ def say_order(plan: Plan) -> tuple[str, ...]:
 
 def say_notes(plan: Plan) -> tuple[str, ...]:
     """What was chosen for the experiment, and what is to be known of its plan."""
-    return (*plan.experiment.notes, *map(say_reason, plan.notes))
+    return (*plan.experiment.notes, *(_say_note(note, plan) for note in plan.notes))
+
+
+def _say_note(note: Reason, plan: Plan) -> str:
+    """As `say_reason`, with environments called as they are everywhere."""
+    if note.code != DATA_EXCEED:
+        return say_reason(note)
+    called = {each.name: name_environment(each, plan.experiment) for each in plan.experiment.environments}
+    return say_reason(replace(note, names=tuple(called.get(name, name) for name in note.names)))
 
 
 def say_placement(design: Design) -> str:

@@ -6,7 +6,7 @@ from pgstrata.model.answer import Answer, LoadTrend, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import DATA_EXCEED
-from pgstrata.report.sentences.names import count, name_environment
+from pgstrata.report.sentences.names import count, name_environment, say_size
 from pgstrata.report.sentences.verdicts import render_interval
 from pgstrata.units import Direction, render_percent_change
 
@@ -59,7 +59,7 @@ def _say_curve(trend: LoadTrend, plan: Plan) -> str:
     cell = experiment.cell(trend.cells[0])
     parts = [cell.workload]
     if trend.axis == "clients":
-        parts += [f"at scale {cell.scale}"] if len({each.scale for each in experiment.cells}) > 1 else []
+        parts += [say_size(cell)] if len({say_size(each) for each in experiment.cells}) > 1 else []
         parts += _say_fit(plan, cell.workload, cell.scale) if cell.data is None else []
     elif len({each.clients for each in experiment.cells}) > 1:
         parts.append(f"with {count(cell.clients, 'client')}")

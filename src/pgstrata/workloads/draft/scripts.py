@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from pgstrata.diagnosis.query_text import hide_constants
@@ -20,6 +21,11 @@ _ADDED: Final = 100
 _SHOWN: Final = 60
 _CATALOGUES: Final = frozenset({"pg_catalog", "information_schema"})
 _LONGEST: Final = 64 << 10
+_OF_APPLICATIONS: Final = (
+    "pg_advisory_", "pg_column_size", "pg_get_serial_sequence", "pg_input_", "pg_notify", "pg_size_", "pg_sleep",
+    "pg_try_advisory_", "pg_typeof",
+)  # fmt: skip
+"""Beginnings of functions whose names begin with pg_, and that applications call."""
 
 Facts = Mapping[TableName, Sequence[ColumnFacts]]
 """Columns of each table as a statement names it."""
@@ -76,6 +82,8 @@ def _reason_against(one: CountedStatement, parsed: Statement | None) -> str:
         return "it contains a backslash or a semicolon, which have another meaning in scripts of pgbench"
     if _asks_catalogues(parsed):
         return "it queries system catalogues"
+    if name := _function_of_the_server(parsed):
+        return f"it calls {name}(), which is about the server"
     return ""
 
 
@@ -84,6 +92,13 @@ def _asks_catalogues(parsed: Statement) -> bool:
     if not parsed.tables:
         return any(token.folded in _CATALOGUES for token in parsed.tokens)
     return any(table.schema in _CATALOGUES or table.name.startswith("pg_") for _, table in parsed.tables)
+
+
+def _function_of_the_server(parsed: Statement) -> str:
+    """The first function that it calls to ask or change the server itself, such as a reset of statistics; or none."""
+    tokens = [token for token in parsed.tokens if token.kind != "space"]
+    called = (one.folded for one, behind in pairwise(tokens) if one.kind == "name" and behind.text == "(")
+    return next((name for name in called if name.startswith("pg_") and not name.startswith(_OF_APPLICATIONS)), "")
 
 
 def _shorten(text: str) -> str:
