@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from pgstrata.compare.statements import find_statement_shifts
 from pgstrata.model.answer import Verdict
+from pgstrata.model.experiment import Script
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import StatementLatency
 from pgstrata.report.blocks.layout import WIDTH
@@ -221,3 +222,20 @@ def test_the_lines_of_a_deep_plan_stay_indented_by_their_depth():
     assert len(lines) == 14
     assert sorted(set(depths)) == depths
     assert max(map(len, lines)) <= WIDTH
+
+
+def test_an_experiment_with_files_of_its_own_says_that_they_belong_to_it(desk):
+    answer = desk.answer()
+    assert "files that it names" not in render_text(answer)
+    plan = answer.study.plan
+    script = Script(file="read.sql", text="SELECT 1;")
+    cells = (dataclasses.replace(plan.experiment.cells[0], scripts=(script,)), *plan.experiment.cells[1:])
+    environments = tuple(
+        dataclasses.replace(each, options={"setup_sql": "CREATE INDEX ON t (a);"})
+        for each in plan.experiment.environments
+    )
+    for changes in ({"cells": cells}, {"environments": environments}):
+        experiment = dataclasses.replace(plan.experiment, **changes)
+        study = dataclasses.replace(answer.study, plan=dataclasses.replace(plan, experiment=experiment))
+        text = " ".join(render_text(dataclasses.replace(answer, study=study)).split())
+        assert "with this as experiment.toml, beside the files that it names:" in text

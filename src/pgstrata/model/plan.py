@@ -80,8 +80,8 @@ class Block:
 class DatasetNeed:
     """A dataset that the plan needs: one per host, server build and workload data; sizes are estimates in bytes.
 
-    `scale` is 0 for data of one's own, which have none. `environments` are the names of those that share it, empty in
-    plans of former versions.
+    `environments` are the names of those that share it, empty in plans of former versions. `scale` is 0 for data of
+    one's own, which have none.
     """
 
     server: str

@@ -144,7 +144,7 @@ def _datasets(experiment: Experiment, workloads: Mapping[str, Workload]) -> tupl
             )
             needs.setdefault(key, (need, data_of(cell, workloads).least_seconds(cell.scale)))
             names.setdefault(key, {})[environment.name] = None
-    return tuple((replace(need, environments=tuple(names[key])), least) for key, (need, least) in needs.items())
+    return tuple((replace(need, environments=tuple(names[key])), seconds) for key, (need, seconds) in needs.items())
 
 
 def _disk(

@@ -3,6 +3,7 @@
 from statistics import median
 
 from pgstrata.compare import exclusive_settings
+from pgstrata.model.experiment import Experiment
 from pgstrata.model.study import Study
 from pgstrata.report.answer.environment_rows import (
     asked_settings,
@@ -133,12 +134,21 @@ def time_section(study: Study) -> OnPage | None:
     return OnPage(lambda: (Section("Where the time went", (details,)),))
 
 
+def _names_files(experiment: Experiment) -> bool:
+    """Whether its text is not enough, because it names scripts, data, a set-up or a checkout of its own."""
+    environments, cells = experiment.environments, experiment.cells
+    if any(cell.scripts or cell.data is not None or cell.checkout for cell in cells):
+        return True
+    return any("setup_sql" in options for options in (*(e.options for e in environments), *(c.options for c in cells)))
+
+
 def reproduction(study: Study) -> Section:
     """The experiment as it was written, and what to do with it."""
     experiment = study.plan.experiment
     file = Marked("experiment.toml", "code")
     command = Marked("pgstrata run experiment.toml", "code")
-    how = (f"With pgstrata {study.version}, ", command, " with this as ", file, ":")
+    beside = ", beside the files that it names:" if _names_files(experiment) else ":"
+    how = (f"With pgstrata {study.version}, ", command, " with this as ", file, beside)
     blocks: tuple[Block, ...] = (
         Paragraph(f"Study {study.name}, plan {study.plan.identity}, created {study.created}."),
         Paragraph(how),

@@ -274,7 +274,8 @@ def plan_json(plan: Plan) -> str:
 
 
 def _dataset_json(need: DatasetNeed) -> dict[str, Any]:
-    return {**pick_fields(need, "server workload bytes environments"), "scale": need.scale or None}
+    size = {"scale": need.scale or None, "bytes": need.bytes}
+    return {**pick_fields(need, "server workload"), **size, **pick_fields(need, "environments")}
 
 
 def _from_floors(plan: Plan) -> dict[str, Any]:
