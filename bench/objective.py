@@ -1,7 +1,7 @@
 """Whether the interval of a rate within an objective covers the truth: of simulated servers, and of real ones.
 
 The truth of a real server comes from long runs at fixed rates around the limit: after the first repetitions, in the
-middle, and at the end. A repetition is five searches of an environment, one in each block of a study of the baseline
+middle, and at the end. A repetition is four searches of an environment, one in each block of a study of the baseline
 and itself (`controls = ["same"]`), so that a study makes two. Studies are kept in KEEP: the same call goes on where it
 was interrupted.
 """
@@ -185,10 +185,11 @@ KINDS: Final = {
 LIMITS: Final = {"sleep": Objective(of="p99", limit=0.02), "select-only": Objective(of="p99", limit=0.005)}
 SLEEP: Final = "SELECT pg_sleep(0.001 + 0.006 * random());\n"
 GRID: Final = (0.9, 0.95, 1.0, 1.05, 1.1)
-# A minute and a half at each rate, in pieces apart, so that drift of the machine is in the truth as in the repetitions.
+# More than a minute at each rate, in pieces apart, so that drift of the machine is in the truth as in the repetitions.
 PIECES: Final = 3
-PIECE: Final = 15
+PIECE: Final = 12
 REAL_RUN: Final = 2 * STEPS
+REAL_RUNS: Final = 4
 
 
 def _measure_real(wanted: int) -> Iterator[Figure]:
@@ -208,7 +209,7 @@ def _measure_real(wanted: int) -> Iterator[Figure]:
             if place in pauses and middle:
                 truth = _measure_truth(kind, folder, middle, pauses[place], left)
         rates = [each for study in studies for each in study.values()]
-        yield from _judge(kind, [each for each in rates if len(each) == RUNS][:wanted], truth, wanted)
+        yield from _judge(kind, [each for each in rates if len(each) == REAL_RUNS][:wanted], truth, wanted)
 
 
 class _Left:
@@ -238,14 +239,14 @@ def _repeat(kind: str, folder: Path, number: int, left: _Left) -> Mapping[str, l
     if left.seconds <= 0 and not (folder / f"study-{number}").exists():
         return {}
     cell = f'[[cells]]\n{KINDS[kind]}\nobjective = "{LIMITS[kind].text}"\nrun = "{REAL_RUN}s"\nwarmup = "2s"\n'
-    study = _run(SEARCH.format(blocks=RUNS, seed=number + 1, cells=cell), folder, f"study-{number}", left)
+    study = _run(SEARCH.format(blocks=REAL_RUNS, seed=number + 1, cells=cell), folder, f"study-{number}", left)
     found: dict[str, list[float]] = {}
     for run in study.runs:
         if may_enter(run) and (value := run.value(SUSTAINED_RATE.name)):
             found.setdefault(run.environment, []).append(value)
         spent = run.measured_seconds + sum(run.dead_time.values())
-        if spent > _LONGEST / RUNS:
-            print(f"    {run.identity} took {spent:.0f} s: {RUNS} of them would not fit into {_LONGEST:.0f} s")
+        if spent > _LONGEST / REAL_RUNS:
+            print(f"    {run.identity} took {spent:.0f} s: {REAL_RUNS} of them would not fit into {_LONGEST:.0f} s")
     return found
 
 
@@ -289,7 +290,7 @@ def _judge(kind: str, repetitions: Sequence[Sequence[float]], truth: float | Non
     covered = sum(level.low <= truth <= level.high for level in levels)
     half = statistics.median(math.log(level.high / level.low) / 2 for level in levels)
     notes = [
-        f"{len(levels)} of {wanted} repetitions of {RUNS} runs of {REAL_RUN} s; half an interval: {100 * half:.1f} %",
+        f"{len(levels)} of {wanted} repetitions of {REAL_RUNS} runs of {REAL_RUN} s; half an interval: {100 * half:.1f} %",
         f"truth {truth:.0f}/s, from {2 * PIECES * PIECE} s at each of {len(GRID)} rates",
     ]
     yield Figure(
