@@ -54,11 +54,11 @@ def measure_along_load() -> Iterator[Figure]:
 # ------------------------------------------------------------------------------------------------ real
 
 _SESSIONS: Final = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = current_database()"
-# Both environments count, so that nothing but the step tells them apart.
-_SLOW: Final = f"((SELECT count(*) {_SESSIONS}) > 6 AND :slow = 1)"
+# Both environments count sessions and have the same plan, so that nothing but the step tells them apart.
+_SLOW: Final = f":slow * ((SELECT count(*) {_SESSIONS}) > 6)::int"
 SCRIPTS: Final = {
-    "pauses": f"SELECT pg_sleep(CASE WHEN {_SLOW} THEN 0.0107 ELSE 0.01 END);\n",
-    "CPU": f"SELECT sum(sqrt(i)) FROM generate_series(1, CASE WHEN {_SLOW} THEN 5750 ELSE 5000 END) AS i;\n",
+    "pauses": f"SELECT pg_sleep(0.01 + 0.0007 * {_SLOW});\n",
+    "CPU": f"SELECT sum(sqrt(i)) FROM generate_series(1, 5000 + 750 * {_SLOW}) AS i;\n",
 }
 CLIENTS: Final = (1, 2, 4, 8, 16)
 FIRST_SLOW: Final = 8
