@@ -290,7 +290,8 @@ def _judge(kind: str, repetitions: Sequence[Sequence[float]], truth: float | Non
     covered = sum(level.low <= truth <= level.high for level in levels)
     half = statistics.median(math.log(level.high / level.low) / 2 for level in levels)
     notes = [
-        f"{len(levels)} of {wanted} repetitions of {REAL_RUNS} runs of {REAL_RUN} s; half an interval {100 * half:.0f} %",
+        f"{len(levels)} of {wanted} repetitions of {REAL_RUNS} runs of {REAL_RUN} s",
+        f"half an interval: {100 * half:.1f} % (median)",
         f"truth {truth:.0f}/s, from {2 * PIECES * PIECE} s at each of {len(GRID)} rates",
     ]
     yield Figure(
