@@ -8,7 +8,7 @@ import pytest
 from pgstrata.report.json.answer import answer_json
 from pgstrata.report.sentences.load import ladder_sentences
 from pgstrata.sources.rates import maximum_key
-from rendering import render_text
+from rendering import render_html, render_text
 
 CLIMBED = {1: 100.0, 2: 190.0, 4: 160.0}
 
@@ -64,3 +64,8 @@ def test_json_has_what_is_measured_left_out_and_climbed(climbed):
     names = [each.name for each in answer.study.plan.experiment.environments]
     assert list(found["climbed"]) == names
     assert found["climbed"][names[0]] == [{"clients": clients, "tps": tps} for clients, tps in CLIMBED.items()]
+
+
+def test_the_page_tells_the_end_where_the_load_is_drawn(climbed):
+    page = render_html(climbed(8, 16))
+    assert page.index("Along the load") < page.index("the ladder ends at 4") < page.index("Throughput against clients")

@@ -27,6 +27,7 @@ from pgstrata.report.figures.runs import MOST_VISITS, draw_along, draw_by_block,
 from pgstrata.report.figures.verdict_courses import draw_courses
 from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.factors import primary_axes, say_axis
+from pgstrata.report.sentences.load import ladder_sentences
 from pgstrata.report.sentences.names import name_cell
 from pgstrata.report.sentences.reasons import say_outgrown
 from pgstrata.report.sentences.verdicts import render_threshold
@@ -100,7 +101,8 @@ def along_load(answer: Answer) -> tuple[Section, ...]:
     )
     if any(outgrown_at(answer, axis) for axis in axes):
         explained += f" Dashed lines: {'; '.join(say_outgrown(answer.study.plan))}."
-    return (Section("Along the load", (Paragraph(explained, Tone.HELP), *figures)),) if figures else ()
+    ends = [Paragraph(end(text), Tone.NOTE) for text in ladder_sentences(answer.study)]
+    return (Section("Along the load", (Paragraph(explained, Tone.HELP), *ends, *figures)),) if figures else ()
 
 
 def step_section(answer: Answer) -> Section | None:
