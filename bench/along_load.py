@@ -1,7 +1,7 @@
 """Differences that begin at a number of clients: how often they are named there, how often none where none is.
 
 Simulated: block differences drawn at random. Real: a script that is slower in one environment while more than so many
-sessions are at work, by pauses or by work for the CPU; the ladder has a study of its own for each.
+sessions are at work, by pauses or by work for the CPU; each in a study of its own.
 """
 
 from __future__ import annotations

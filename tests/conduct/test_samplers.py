@@ -96,6 +96,12 @@ def watched(watcher, files):
     [
         (Watching(ended=True), {"/o": LEFT, "/o.err": b"one\nFATAL: \x1b[31mno more connections\n"},
          ("ended", "FATAL:  [31mno more connections")),
+        (
+            Watching(ended=True),
+            {"/o": LEFT, "/o.err": b"psql:1: ERROR:  58P01: no such file\nLINE 1: SELECT\n        ^\nHINT:  look\nLOCATION:  read, genfile.c:195\n"},
+            ("ended", "psql:1: ERROR:  58P01: no such file"),
+        ),
+        (Watching(ended=True), {"/o": LEFT, "/o.err": b"LOCATION:  read\n"}, ("ended", "LOCATION:  read")),
         (Watching(ended=True), {"/o": LEFT, "/o.err": b""}, ("ended", "")),
         (Watching(), {"/o": b"", "/o.err": b""}, ("silent", "")),
         (Watching(), {}, ("silent", "")),

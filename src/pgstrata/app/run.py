@@ -24,7 +24,7 @@ from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.store import Store
 from pgstrata.ports.studies import StoredStudy, StudyRepository
 from pgstrata.report.sentences.reasons import say_reason
-from pgstrata.sources.ladders import LADDERS, cells_beyond, without_cells
+from pgstrata.sources.ladders import LADDERS, cut_ladders
 from pgstrata.workloads import builtin_workloads
 
 
@@ -99,8 +99,7 @@ def run_experiment(
 
 def _remaining(plan: Plan, store: Store) -> Plan:
     """The plan as far as its ladders go."""
-    ladders = store.fingerprint(LADDERS)
-    return without_cells(plan, cells_beyond(plan, ladders.facts)) if ladders else plan
+    return cut_ladders(plan, store.fingerprint(LADDERS))[0]
 
 
 def _teller(events: Events) -> Callable[[str], None]:

@@ -20,7 +20,7 @@ from pgstrata.model.plan import Block, Plan, Visit
 from pgstrata.model.reasons import Notice
 from pgstrata.model.runs import RunRecord, RunStatus
 from pgstrata.ports.events import Event, EventKind
-from pgstrata.sources.ladders import LADDERS, cells_beyond, without_cells
+from pgstrata.sources.ladders import LADDERS, cut_ladders
 
 # So many failures in a row are no property of one environment any more.
 _FAILURES_IN_A_ROW: Final = 6
@@ -115,10 +115,8 @@ class Conduct:
 
     def _end_ladders(self) -> None:
         """The plan goes on without the cells beyond the end of their ladder, once it is known."""
-        kept = self.rig.store.fingerprint(LADDERS)
-        beyond = cells_beyond(self.plan, kept.facts) if kept is not None else ()
+        self.plan, beyond = cut_ladders(self.plan, self.rig.store.fingerprint(LADDERS))
         if beyond:
-            self.plan = without_cells(self.plan, beyond)
             names = tuple(cell.identity for cell in beyond)
             self.rig.note(Notice(code="ladder_ends", names=names))
 

@@ -25,6 +25,8 @@ from pgstrata.ports.server import RunningServer
 SAMPLES: Final = "samples"
 _END_TIMEOUT: Final = 5.0
 _LONGEST: Final = 200
+# Lines of psql that follow an error
+_BESIDE_ERRORS: Final = ("CONTEXT:", "DETAIL:", "HINT:", "LINE ", "LOCATION:", " ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +92,8 @@ def stop_samplers(rig: Rig, arm: ActiveArm, at_work: AtWork) -> None:
         with suppress(HostFileError):
             arm.keep(f"{name}.{SAMPLES}.err", sampling.host.read(sampling.errors))
         said = arm.files.get(f"{name}.{SAMPLES}.err", b"").decode("utf-8", "replace").strip().splitlines()
-        words = _printable(said[-1]) if said else ""
+        errors = [line for line in said if not line.startswith(_BESIDE_ERRORS)]
+        words = _printable((errors or said)[-1]) if said else ""
         if died:
             _remark(arm, name, "ended", words)
         elif f"{name}.{SAMPLES}.gz" not in arm.files:

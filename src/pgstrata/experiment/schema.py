@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, TypeVar
 
+from pgstrata.experiment.clients import CLIENTS, THREADS, Clients
 from pgstrata.experiment.registry import factor_keys
 from pgstrata.experiment.tiers import SCALE, Tier
 from pgstrata.experiment.values import (
     BASELINE,
-    CLIENTS,
     COMMANDS,
     COPIES,
     FLAG,
@@ -30,11 +30,9 @@ from pgstrata.experiment.values import (
     SIZE,
     TABLE,
     TEXT,
-    THREADS,
     THRESHOLD,
     WARMUP,
     WORDS,
-    Clients,
     Kind,
     Rate,
     choice,

@@ -19,14 +19,10 @@ from pgstrata.units import parse_bytes, parse_duration, parse_ratio
 Scalar = str | int | float | bool
 Levels = tuple[tuple[str | None, Scalar], ...]
 
-MAX_SWEEP: Final = 64
 # Of any duration, in seconds
 _LONGEST: Final = 365 * 86400
 # Of data on disk
 _MOST_BYTES: Final = 1 << 60
-# Connections that PostgreSQL can be set to accept
-_MOST_CLIENTS: Final = 262_143
-_SWEEP: Final = ("from", "to", "steps", "shape", "until")
 _T = TypeVar("_T")
 _Choice = TypeVar("_Choice", bound=str)
 
@@ -307,75 +303,8 @@ def or_auto(kind: Kind[_T]) -> Kind[_T | None]:
     return Kind(lambda value: None if value == "auto" else kind.read(value), auto)
 
 
-def sweep(low: int, high: int, steps: int, shape: str) -> tuple[int, ...]:
-    """`steps` integers from `low` to `high`, evenly spaced or in equal ratios; equal neighbours are merged."""
-    parts = [step / (steps - 1) for step in range(steps)]
-    if shape == "linear":
-        values = [low + (high - low) * part for part in parts]
-    else:
-        values = [low * (high / low) ** part for part in parts]
-    return tuple(dict.fromkeys(round(value) for value in values))
-
-
-_LIST: Final = one_or_list("clients", count("clients", 1, _MOST_CLIENTS))
-_FROM: Final = count("clients.from", 1, _MOST_CLIENTS)
-_TO: Final = count("clients.to", 1, _MOST_CLIENTS)
-_STEPS: Final = count("clients.steps", 2, MAX_SWEEP)
-_FEWEST_RUNGS: Final = 3
-_SHAPE: Final = choice("shape", ("exponential", "linear"))
-
-
-_UNTIL: Final = choice("end of a ladder", ("throughput falls",))
-
-
-@dataclass(frozen=True, slots=True)
-class Clients:
-    """Numbers of clients in the order of the file; `until_falls`: a ladder that ends where throughput falls."""
-
-    numbers: tuple[int, ...] = ()
-    until_falls: bool = False
-
-
-def _read_clients(value: object) -> Clients:
-    """One number of clients, a list, or a sweep {from, to, steps, shape, until}."""
-    if not isinstance(value, dict):
-        return Clients(_LIST.read(value))
-    unknown = [key for key in value if key not in _SWEEP]
-    if unknown:
-        raise WrongValueError(f"unknown key {unknown[0]!r} in clients", suggest(unknown[0], _SWEEP))
-    missing = [key for key in ("from", "to", "steps") if key not in value]
-    if missing:
-        remedy = 'write { from = 1, to = 64, steps = 7, shape = "exponential" }'
-        raise WrongValueError(f"clients needs {', '.join(missing)}", remedy)
-    low, high, steps = _FROM.read(value["from"]), _TO.read(value["to"]), _STEPS.read(value["steps"])
-    shape = _SHAPE.read(value.get("shape", "exponential"))
-    if high <= low:
-        what = f"clients cannot go from {low} to {high}"
-        raise WrongValueError(what, "write a `to` that is larger than `from`")
-    numbers = sweep(low, high, steps, shape)
-    if "until" not in value:
-        return Clients(numbers)
-    _UNTIL.read(value["until"])
-    if len(numbers) < _FEWEST_RUNGS:
-        what = f"a ladder of {len(numbers)} numbers of clients has no step to leave out"
-        raise WrongValueError(what, f"use at least {_FEWEST_RUNGS} steps, or take out until")
-    return Clients(numbers, until_falls=True)
-
-
 _SCALARS: Final = {"type": ["string", "integer", "number", "boolean"]}
 _DURATION: Final = {"type": "string", "examples": ["60s", "10m", "1h30m"]}
-_SWEEP_SCHEMA: Final = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["from", "to", "steps"],
-    "properties": {
-        "from": _FROM.schema,
-        "to": {**_TO.schema, "minimum": 2},
-        "steps": _STEPS.schema,
-        "shape": {**_SHAPE.schema, "default": "exponential"},
-        "until": _UNTIL.schema,
-    },
-}
 _COPY_SCHEMA: Final = {
     "anyOf": [
         {"type": "string"},
@@ -416,5 +345,3 @@ RATE: Final = Kind(
     _read_rates,
     {"anyOf": [*_RATES, {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"anyOf": list(_RATES)}}]},
 )
-CLIENTS: Final = Kind(_read_clients, {"anyOf": [*_LIST.schema["anyOf"], _SWEEP_SCHEMA]})
-THREADS: Final = or_auto(count("threads", 1, _MOST_CLIENTS))

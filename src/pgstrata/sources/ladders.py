@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
 from pgstrata.model.experiment import Cell
-from pgstrata.model.plan import Block, Plan, Visit
+from pgstrata.model.plan import Block, Plan
+from pgstrata.model.server import Fingerprint
 
 LADDERS: Final = "ladders"
 """Name under which a study keeps, by identity of each cell of its ladders, whether it is measured."""
@@ -15,38 +16,34 @@ MEASURED: Final = "measured"
 LEFT_OUT: Final = "left out"
 
 
-def cells_beyond(plan: Plan, facts: Mapping[str, str]) -> tuple[Cell, ...]:
-    """Cells beyond the end of their ladder, in the order of the plan.
+def cut_ladders(plan: Plan, kept: Fingerprint | None) -> tuple[Plan, tuple[Cell, ...]]:
+    """The plan as far as its ladders go, under the same identity, and the cells beyond in their order.
+
+    The rest keeps its order and its seeds.
 
     Args:
-        plan: with all cells of the experiment.
-        facts: kept as `LADDERS`; empty where the ladders have not been climbed yet.
+        plan: with all cells of the experiment, or cut before.
+        kept: as `LADDERS`; None where the ladders have not been climbed yet.
     """
-    return tuple(cell for cell in plan.experiment.cells if facts.get(cell.identity) == LEFT_OUT)
-
-
-def without_cells(plan: Plan, cells: Collection[Cell]) -> Plan:
-    """The plan without some of its cells, under the same identity: what is left keeps its order and its seeds."""
-    if not cells:
-        return plan
-    names = {cell.identity for cell in cells}
+    facts = kept.facts if kept is not None else {}
     experiment = plan.experiment
-    return replace(
+    beyond = tuple(cell for cell in experiment.cells if facts.get(cell.identity) == LEFT_OUT)
+    if not beyond:
+        return plan, ()
+    names = {cell.identity for cell in beyond}
+    short = replace(
         plan,
-        experiment=replace(experiment, cells=tuple(cell for cell in experiment.cells if cell.identity not in names)),
+        experiment=replace(experiment, cells=tuple(cell for cell in experiment.cells if cell not in beyond)),
         blocks=tuple(_shorten(block, names) for block in plan.blocks),
         designs=tuple(design for design in plan.designs if design.cell not in names),
         floors={cell: floor for cell, floor in plan.floors.items() if cell not in names},
     )
+    return short, beyond
 
 
 def _shorten(block: Block, names: Collection[str]) -> Block:
     visits = [
-        Visit(
-            identity=visit.identity,
-            residents=visit.residents,
-            stages=tuple(stage for stage in visit.stages if stage.cell not in names),
-        )
+        replace(visit, stages=tuple(stage for stage in visit.stages if stage.cell not in names))
         for visit in block.visits
     ]
-    return Block(number=block.number, visits=tuple(visit for visit in visits if visit.stages))
+    return replace(block, visits=tuple(visit for visit in visits if visit.stages))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from pgstrata.stats.tails import find_point
+
 
 def upper_tail(value: float, freedom: int) -> float:
     """P(X >= value), after Abramowitz and Stegun, 26.4.4 and 26.4.5.
@@ -25,11 +27,5 @@ def upper_tail(value: float, freedom: int) -> float:
 
 @lru_cache(maxsize=4096)
 def chi_square_point(tail: float, freedom: int) -> float:
-    """The value that X exceeds with probability `tail` (between 1e-12 and 1 - 1e-12), by bisection."""
-    low, high = 0.0, 1.0
-    while upper_tail(high, freedom) > tail:
-        low, high = high, 2 * high
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if upper_tail(middle, freedom) > tail else (low, middle)
-    return high
+    """The value that X exceeds with probability `tail` (between 1e-12 and 1 - 1e-12)."""
+    return find_point(lambda value: upper_tail(value, freedom), tail)

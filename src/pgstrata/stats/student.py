@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from pgstrata.stats.tails import find_point
+
 _SHIFT_LEVEL: Final = 0.01
 _FEWEST_SHIFTS: Final = 6
 
@@ -36,14 +38,8 @@ def two_sided_tail(t: float, freedom: int) -> float:
 
 @lru_cache(maxsize=4096)
 def two_sided_point(level: float, freedom: int) -> float:
-    """The t that |T| exceeds with probability `level` (above 1e-12), by bisection."""
-    low, high = 0.0, 1.0
-    while two_sided_tail(high, freedom) > level:
-        low, high = high, 2 * high
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if two_sided_tail(middle, freedom) > level else (low, middle)
-    return high
+    """The t that |T| exceeds with probability `level` (above 1e-12)."""
+    return find_point(lambda t: two_sided_tail(t, freedom), level)
 
 
 def is_shift(values: npt.ArrayLike) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from pgstrata.model.metrics import BACKGROUND_LOAD
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.study import Study
-from pgstrata.sources.ladders import LADDERS, cells_beyond, without_cells
+from pgstrata.sources.ladders import LADDERS, cut_ladders
 from pgstrata.sources.rates import MAXIMA, RATES
 from pgstrata.store import catalogue
 from pgstrata.store.details import load_query_plans
@@ -38,7 +38,7 @@ def load_study(
         runs = catalogue.load_runs(connection, metrics=metrics, series=series, sessions=sessions)
         fingerprints = catalogue.load_fingerprints(connection)
         query_plans = load_query_plans(connection)
-        beyond = cells_beyond(file.plan, fingerprints.get(LADDERS, _NOTHING).facts)
+        plan, beyond = cut_ladders(file.plan, fingerprints.get(LADDERS))
         rates, maxima = (_numbers(fingerprints.get(name, _NOTHING)) for name in (RATES, MAXIMA))
         planned = {run.identity: (run.block, run.environment, run.cell) for run in file.plan.runs}
         for run in runs:
@@ -46,7 +46,7 @@ def load_study(
                 raise ValueError(f"run {run.identity} is not of the plan")
     return Study(
         name=folder.resolve().name,
-        plan=without_cells(file.plan, beyond),
+        plan=plan,
         runs=runs,
         host=fingerprints.get("host", _NOTHING),
         client=fingerprints.get("client", _NOTHING),
