@@ -32,7 +32,7 @@ _FEWEST_RUNGS: Final = 3
 _SHAPE: Final = choice("shape", ("exponential", "linear"))
 
 
-_UNTIL: Final = choice("end of a ladder", ("throughput falls",))
+_UNTIL: Final = choice("condition for until", ("throughput falls",))
 
 
 @dataclass(frozen=True, slots=True)
