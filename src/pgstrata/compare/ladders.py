@@ -1,4 +1,4 @@
-"""Ladders of clients that end where throughput falls, and how far those of a study go."""
+"""Ladders of clients that end where throughput falls: their cells, and the step at which those of a study ended."""
 
 from __future__ import annotations
 

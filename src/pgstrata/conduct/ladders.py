@@ -21,7 +21,7 @@ from pgstrata.ports.server import RunningServer
 from pgstrata.sources.ladders import LADDERS, LEFT_OUT, MEASURED
 from pgstrata.sources.rates import maximum_key
 
-# A moment in which others work passes; twice as many clients are as slow again.
+# A short disturbance passes; a fall by the number of clients comes back each time.
 _CONFIRMED: Final = 2
 
 Ends = dict[tuple[str, str], int]

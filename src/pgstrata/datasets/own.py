@@ -1,8 +1,8 @@
 """Data of the user's own into an empty database: by pg_restore, psql, COPY, or a command of the user's.
 
-Files are read by these programs, never by pgstrata, so that they may be larger than memory; a server on another machine
-is filled there, with files that were sent. Everything runs as the user
-of servers, who must be able to read the files; a command of the user's never runs as root.
+Files are read by these programs, never by pgstrata, so that they may be larger than memory. A server on another machine
+is filled there, with files that were sent. Everything runs as the user of servers, who must be able to read the files;
+a command of the user's never runs as root.
 """
 
 from __future__ import annotations
