@@ -16,6 +16,7 @@ from attribution import measure_attribution
 from background_load import measure_background_load
 from bank.measure import measure_bank
 from bisection import measure_bisection
+from boots import measure_boots
 from causes import measure_causes
 from cpu import measure_cpu
 from drivers import measure_drivers
@@ -53,6 +54,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "large-study": measure_large_study,
     "largest-plan": measure_largest_plan,
     "why": measure_why,
+    "boots": measure_boots,
     "reset": measure_reset,
     "loading": measure_loading,
     "drivers": measure_drivers,

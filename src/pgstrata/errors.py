@@ -107,6 +107,10 @@ class HostNotFitError(PgstrataError):
     exit_code = ExitCode.HOST_NOT_FIT
 
 
+class BootFailedError(HostNotFitError):
+    """A host does not come up with the kernel that it was told to boot, or not at all."""
+
+
 class DiskFullError(HostNotFitError):
     """A write failed because a file system is full."""
 

@@ -15,6 +15,7 @@ from pgstrata.app.study_hosts import StudyHosts, observe_room, scratch
 from pgstrata.app.wiring import make_derive, make_rig
 from pgstrata.conduct.cost import SPENT, UnmeasuredTime, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
+from pgstrata.conduct.rig import to_the_end
 from pgstrata.errors import InterruptedByUserError, PgstrataError
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import Plan
@@ -23,6 +24,7 @@ from pgstrata.plan.refusals import refuse_room
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.store import Store
 from pgstrata.ports.studies import StoredStudy, StudyRepository
+from pgstrata.ports.target import Target
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.sources.ladders import LADDERS, cut_ladders
 from pgstrata.workloads import builtin_workloads
@@ -159,7 +161,22 @@ def _carry_out(plan: Plan, hosts: StudyHosts, store: Store, events: Events, limi
         conduct = Conduct(
             rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early, begun=begun
         )
-        return conduct, conduct.carry_out()
+        try:
+            return conduct, conduct.carry_out()
+        finally:
+            for spec, target in rig.targets.items():
+                _give_back(spec, target, events)
+
+
+def _give_back(spec: HostSpec, target: Target, events: Events) -> None:
+    """A machine runs its own kernel again; where that fails its ledger says so, and what was measured is kept."""
+    try:
+        to_the_end(target.give_back)
+    except PgstrataError as error:
+        text = (
+            f"{spec.text} was left in another boot than its own: {error.what}; `pgstrata host restore` brings it back"
+        )
+        events.emit(Event(kind=EventKind.WARNING, text=text))
 
 
 def seconds_spent(study: StoredStudy) -> float:

@@ -218,7 +218,7 @@ class ExperimentFile:
     blocks: int = _key(count("blocks", 1, HORIZON), "Most blocks that are measured.", usual=HORIZON)
     budget: float | None = _key(SECONDS, "Time after which no further block is begun.")
     controls: tuple[ControlKind, ...] = _list(
-        "Environments that must not differ from the baseline. Available: same, rebuild.",
+        "Environments that must not differ from the baseline. Available: same, reboot, rebuild.",
         kind=choice("control", ControlKind),
     )
     reset: Reset = _key(choice("reset", Reset), "What happens to the data between runs.", usual="clone")

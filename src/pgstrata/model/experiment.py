@@ -146,6 +146,7 @@ class ControlKind(StrEnum):
     """What is repeated in a control."""
 
     SAME = "same"
+    REBOOT = "reboot"
     REBUILD = "rebuild"
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.boot import booted_hosts, boots_of
 from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
@@ -88,6 +89,10 @@ def _environments(plan: Plan) -> Iterator[str]:
             yield _LIST + ", ".join(_pairs(shared))
     if any(environment.layers for environment in experiment.environments):
         yield "  the host is changed for each run and is as it was afterwards (`pgstrata host status`)"
+    for host in experiment.apart:
+        if number := sum(group.host == host for group in boots_of(experiment.environments)):
+            times = render_count(number, "time")
+            yield f"  {host.text} boots {times} in each block, and into its own kernel at the end"
 
 
 def _pairs(values: Mapping[str, str], without: Mapping[str, str] = MappingProxyType({})) -> list[str]:
@@ -135,8 +140,10 @@ def _order(plan: Plan) -> Iterator[str]:
     if not plan.blocks:
         return
     yield "  block 1, drawn from the seed:"
+    booted = booted_hosts(plan.experiment.environments)
     for visit in plan.blocks[0].visits:
-        mark = " (up together)" if len(visit.residents) > 1 else ""
+        rebooted = plan.experiment.environment(visit.residents[0]).host in booted
+        mark = " (one boot)" if rebooted else " (up together)" if len(visit.residents) > 1 else ""
         yield from (f"    {run.identity}{mark}" for stage in visit.stages for run in stage.runs)
     if rest := len(plan.blocks) - 1:
         more = (

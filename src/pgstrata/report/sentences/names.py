@@ -10,6 +10,7 @@ from pgstrata.units import render_bytes, render_count, render_duration
 
 _AGAIN = {
     ControlKind.SAME: "a second time",
+    ControlKind.REBOOT: "booted a second time",
     ControlKind.REBUILD: "on data built anew",
 }
 TOGETHER: Final = "all cells together"
