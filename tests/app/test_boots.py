@@ -1,5 +1,6 @@
 """The boots of one machine in a study: when it is rebooted, what its ledger says meanwhile, and that it gets back."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -32,7 +33,7 @@ class Machine:
 
     def __init__(self):
         self.number, self.kernel, self.next, self.falls_back, self.alive = 1, OWN, None, False, True
-        self.log = []
+        self.log, self.left = [], ()
 
     def read(self, path):
         if self.next is not None:
@@ -41,6 +42,9 @@ class Machine:
             self.kernel = OWN if self.falls_back else kernel
             raise HostLostError("the connection broke", where="ssh:db1")
         return f"boot-{self.number}".encode()
+
+    def exists(self, path):
+        return True
 
     def told(self, kernel):
         self.log.append(kernel)
@@ -62,7 +66,8 @@ class Hosts:
 
     def __init__(self, far):
         self.far, self.machine, self.kept = far, SimpleNamespace(clock=FakeClock()), []
-        self.opened = SimpleNamespace(transport=far, site=SimpleNamespace(privilege=()))
+        site = SimpleNamespace(privilege=(), transport=far, ledger="/ledger")
+        self.opened = SimpleNamespace(transport=far, site=site)
 
     def __getitem__(self, spec):
         return self.opened
@@ -81,9 +86,9 @@ def far(monkeypatch):
             machine.log.append(("ledger", change.value))
             machine.told(change.value)
 
-    monkeypatch.setattr(room, "observe_menu", lambda *_: BootMenu(running=machine.kernel, line="", kernels=MENU.kernels)
-                        if machine.number > 1 else MENU)  # fmt: skip
+    monkeypatch.setattr(room, "observe_menu", lambda *_: replace(MENU, running=machine.kernel))
     monkeypatch.setattr(room, "make_ledger", lambda *_: Ledger())
+    monkeypatch.setattr(room, "host_state", lambda *_: SimpleNamespace(entries=machine.left))
     return machine
 
 
@@ -155,3 +160,18 @@ def test_each_boot_of_a_study_is_told_from_the_others_by_its_words(far):
     boots = boots_of(far, SIXONE, BARE, DEFAULT)
     read = boot_change(boots._boots[DEFAULT]).read
     assert "mitigations=off" in read.arguments
+
+
+def test_one_that_a_killed_pgstrata_left_in_another_kernel_is_brought_home_first(far):
+    far.kernel = OLD
+    owner = SimpleNamespace(study="s")
+    far.left = (SimpleNamespace(what=BOOTED, value=OLD, owner=owner),)
+    boots_of(far, SIXONE)
+    assert far.log == [OWN]
+    assert far.kernel == OWN
+
+
+def test_one_that_another_study_left_so_is_not_touched(far):
+    far.left = (SimpleNamespace(what=BOOTED, value=OLD, owner=SimpleNamespace(study="t")),)
+    boots_of(far, SIXONE)
+    assert far.log == []

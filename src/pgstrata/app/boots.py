@@ -12,11 +12,17 @@ from pgstrata.boots.menu import BootMenu, choose_boot
 from pgstrata.boots.observe import observe_menu
 from pgstrata.boots.reboot import PATIENCE, BootPatience, Reboot
 from pgstrata.errors import BootFailedError
+from pgstrata.ledger.entries import host_state
 from pgstrata.model.boot import Boot
 from pgstrata.model.changes import Entry
 from pgstrata.model.experiment import HostSpec
 from pgstrata.ports.host import Command, observe_boot
 from pgstrata.system.boots import BOOTED, BootWay, NextBoot, boot_change, plain_reboot
+
+
+def own_boot(entry: Entry, study: str) -> bool:
+    """Whether an entry of the ledger says that this study has booted a machine into another kernel than its own."""
+    return entry.what == BOOTED and entry.owner.study == study
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +52,7 @@ class HostBoots:
         """
         wanted = tuple(dict.fromkeys(boots))
         if self._menu is None:
+            self._bring_home()
             self._menu = observe_menu(self._opened.transport, self._opened.site.privilege)
             self._boot_id = observe_boot(self._opened.transport)
         words = {word for boot in wanted for word in boot.options}
@@ -78,6 +85,17 @@ class HostBoots:
         """Have it run its own kernel again, if it was booted into another one."""
         if self._present is not None and self._present.way is not BootWay.DEFAULT and self._menu is not None:
             self._reboot(NextBoot(release=self._menu.running, way=BootWay.DEFAULT))
+
+    def _bring_home(self) -> None:
+        """Boot its own kernel where a killed pgstrata of this study left it in another one."""
+        site = self._opened.site
+        if not site.transport.exists(site.ledger):
+            return
+        left = [entry for entry in host_state(site.transport, site.ledger).entries if own_boot(entry, self.hosts.study)]
+        if left:
+            self.tell(f"{self.spec.text} was left with {left[-1].value}")
+            self._reboot(NextBoot(release="its own kernel", way=BootWay.DEFAULT))
+            self._present = None
 
     @property
     def _opened(self) -> OpenedHost:

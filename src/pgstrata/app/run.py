@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgstrata import __version__
+from pgstrata.app.boots import own_boot
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_rig
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.site import OpenedHost
@@ -133,7 +134,7 @@ def _having(plan: Plan, machine: Machine, study: str, tell: Callable[[str], None
     hosts = StudyHosts(machine, study, tell)
     try:
         for spec in dict.fromkeys((HostSpec(), *plan.experiment.hosts)):
-            opened = hosts.open(spec)
+            opened = hosts.open(spec, keep=lambda entry: own_boot(entry, study))
             if spec.remote:
                 refuse_small(plan, opened)
         yield hosts
