@@ -18,6 +18,7 @@ from pgstrata.conduct.cost import SPENT, UnmeasuredTime, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.conduct.rig import to_the_end
 from pgstrata.errors import InterruptedByUserError, PgstrataError
+from pgstrata.model.boot import steady_host
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import Plan
 from pgstrata.plan.forecast import forecast
@@ -77,7 +78,7 @@ def run_experiment(
     ):
         # with the secrets of the plan given, and the floors that were frozen when the study was made
         plan = store.plan
-        if plan.experiment.only_host and not store.committed() and store.fingerprint(CONDITIONS) is None:
+        if steady_host(plan.experiment) and not store.committed() and store.fingerprint(CONDITIONS) is None:
             store.keep_fingerprint(CONDITIONS, observe_rig(plan.experiment))
         spent = 0.0 if budget is not None else seconds_spent(study)
         before = len(store.committed())

@@ -61,13 +61,15 @@ class HostKind(StrEnum):
 
     LOCAL = "local"
     SSH = "ssh"
+    VM = "vm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSpec:
     """A level of the factor `host`: the machine on which the server runs; the client is always on this one.
 
-    `destination` is what the user's own ssh is told: an alias, user@host, ssh://user@host:port.
+    `destination` is what the user's own ssh is told: an alias, user@host, ssh://user@host:port. Of a virtual machine
+    that pgstrata boots it is the name of its root image.
     """
 
     kind: HostKind = HostKind.LOCAL

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from pgstrata.model.answer import ALL_CELLS
-from pgstrata.model.boot import booted_hosts, boots_of
+from pgstrata.model.boot import booted_hosts, boots_of, steady_host
 from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import Cell, ControlKind, Environment
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
@@ -188,7 +188,10 @@ def _say_sensitivity(plan: Plan, file: str) -> Iterator[str]:
 
         yield from power_lines(plan)
         yield from say_threshold(plan)
-    missing, host = _missing(plan), plan.experiment.only_host
+    missing, host = _missing(plan), steady_host(plan.experiment)
+    if host is None and plan.experiment.only_host is not None:
+        yield "no noise floor: floors are of one boot; the control reboot shows how equal boots differ"
+        return
     if host is None:
         yield "no noise floor: floors are of servers on one machine; a control shows how equals differ on each"
         return

@@ -14,7 +14,7 @@ _AGAIN = {
     ControlKind.REBUILD: "on data built anew",
 }
 TOGETHER: Final = "all cells together"
-_OF_BYTES: Final = frozenset({"limits.memory", "limits.read_bytes", "limits.write_bytes"})
+_OF_BYTES: Final = frozenset({"vm.memory", "limits.memory", "limits.read_bytes", "limits.write_bytes"})
 
 
 def name_environment(environment: Environment, experiment: Experiment) -> str:
