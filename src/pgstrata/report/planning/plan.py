@@ -9,7 +9,7 @@ from typing import Any, Final
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.boot import booted_hosts, boots_of, steady_host
 from pgstrata.model.driver import DEFAULT_DRIVER
-from pgstrata.model.experiment import Cell, ControlKind, Environment
+from pgstrata.model.experiment import Cell, ControlKind, Environment, HostKind
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.objective import STEPS, step_seconds
@@ -92,7 +92,8 @@ def _environments(plan: Plan) -> Iterator[str]:
     for host in experiment.apart:
         if number := sum(group.host == host for group in boots_of(experiment.environments)):
             times = render_count(number, "time")
-            yield f"  {host.text} boots {times} in each block, and into its own kernel at the end"
+            end = "is switched off" if host.kind is HostKind.VM else "boots its own kernel"
+            yield f"  {host.text} boots {times} in each block, and {end} at the end"
 
 
 def _pairs(values: Mapping[str, str], without: Mapping[str, str] = MappingProxyType({})) -> list[str]:
