@@ -151,6 +151,8 @@ class HostBoots:
             return
         menu = observe_menu(self._opened.transport, self._opened.site.privilege)
         self._present = None
+        # nothing of it is left, and its entry is closed
+        self._reopen()
         raise BootFailedError(
             f"{self.spec.text} was told to boot {wanted.text} and came up with {menu.running}",
             where=self.spec.text,

@@ -9,7 +9,7 @@ from typing import Final
 from pgstrata.errors import BootFailedError, HostLostError, HostNotFitError
 from pgstrata.ports.host import Clock, Host, observe_boot
 
-_PAUSE: Final = 2.0
+_PAUSE: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

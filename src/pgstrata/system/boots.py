@@ -68,7 +68,7 @@ if runs "$1" "$2" "$3"; then echo "$1${{2:+ }}$2"; else echo "{OTHERWISE}"; fi
 # Begun by a process of its own, so that this one ends and the connection can be left in order.
 _REBOOT: Final = r"""
 restart() {
-    setsid sh -c 'sleep 3; sync
+    setsid sh -c 'sleep 2; sync
         if [ -d /run/systemd/system ]; then systemctl "$1"
         elif [ "$1" = kexec ]; then kexec -e
         else reboot
