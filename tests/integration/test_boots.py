@@ -2,11 +2,13 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,26 @@ class Place:
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
 
+    def kill_after(self, study, events, more):
+        """Start the experiment and end it with -9 after so many events and seconds; whether it ended by itself."""
+        words = self.words("run", "kernels.toml", "--study", study, "--events")
+        process = subprocess.Popen(words, cwd=self.folder, env=self.environ, stdout=subprocess.PIPE, text=True)
+        for count, _ in enumerate(process.stdout, start=1):
+            if count >= events:
+                break
+        else:
+            process.communicate(timeout=60)
+            return process.returncode == 0
+        time.sleep(more)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        return False
+
+    def records(self, study):
+        """The runs of a study, by identity, with the text of their headers."""
+        found = (self.folder / study).glob("evidence/**/run.json")
+        return {str(path.parent): path.read_text() for path in found}
+
 
 @pytest.fixture(scope="module")
 def place():
@@ -108,3 +130,28 @@ def test_a_kernel_that_does_not_come_up_is_named_with_the_one_that_runs(place, k
     assert done.returncode == 4
     assert f"ssh:far1 was told to boot {OLD} and came up with {OWN}" in done.stderr + done.stdout
     assert "nothing is changed" in place.pgstrata("host", "status", "--host", "far1").stdout
+
+
+KILLS = 40
+
+
+@pytest.mark.soak("boots")
+@pytest.mark.timeout(3600)
+def test_kills_around_boots_lose_no_run_and_the_machine_is_given_back(place):
+    draw = random.Random(18)
+    (place.folder / "kernels.toml").write_text(TEXT.replace("blocks = 1", "blocks = 3"))
+    kills = number = 0
+    while kills < KILLS:
+        number += 1
+        study, kept = f"killed-{number}", {}
+        while kills < KILLS and not place.kill_after(study, draw.randrange(1, 45), draw.random()):
+            kills += 1
+            now = place.records(study)
+            assert kept.items() <= now.items()
+            kept = now
+        done = place.pgstrata("run", "kernels.toml", "--study", study)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert len(place.records(study)) == 9
+        assert place.boots.booted[-1] == OWN
+        assert "nothing is changed" in place.pgstrata("host", "status", "--host", "far1").stdout
+    (place.folder / "kernels.toml").write_text(TEXT)
