@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from pgstrata.cli.bundle import bundle, unbundle
 from pgstrata.cli.host import host_app
 from pgstrata.cli.options import Destination, Json, NoQueryText, duration_of, end_with, ratio_of
 from pgstrata.cli.servers import servers_app
@@ -24,9 +25,12 @@ app = typer.Typer(
 app.add_typer(servers_app, name="servers")
 app.add_typer(host_app, name="host")
 app.add_typer(workload_app, name="workload")
+app.command("bundle")(bundle)
+app.command("unbundle")(unbundle)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")]
 StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
+Shown = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study, or a bundle.")]
 StudyOption = Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the study.")]
 Budget = Annotated[str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, such as 10m.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order of runs.")]
@@ -115,7 +119,7 @@ def run(
 
 @app.command()
 def show(
-    study: StudyArgument,
+    study: Shown,
     json: Json = False,
     format_: Annotated[
         str | None, typer.Option("--format", help="'text': plain, at most 78 columns; 'markdown'.")
@@ -128,8 +132,8 @@ def show(
 ) -> None:
     """The answer: in words, then a table for each cell."""
     from pgstrata.app.answer import load_answer
+    from pgstrata.app.opened import open_study
     from pgstrata.errors import UsageError
-    from pgstrata.store.repository import StudyFolder
 
     if format_ not in {None, "text", "markdown"}:
         remedy = "use --format text, --format markdown, or --json"
@@ -138,7 +142,8 @@ def show(
         raise UsageError(
             "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
         )
-    answer = load_answer(StudyFolder(study), shifts=json, pairs=pairs, why=why, query_text=not no_query_text)
+    with open_study(study) as opened:
+        answer = load_answer(opened, shifts=json, pairs=pairs, why=why, query_text=not no_query_text)
     if json:
         from pgstrata.report.json.answer import answer_json
 
@@ -163,17 +168,18 @@ def show(
 
 @app.command()
 def report(
-    study: StudyArgument,
+    study: Shown,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where it goes.")] = None,
     pairs: Pairs = False,
     no_query_text: NoQueryText = False,
 ) -> None:
     """Write one self-contained HTML file: answer, tables, charts."""
+    from pgstrata.app.opened import open_study
     from pgstrata.app.report import write_report
-    from pgstrata.store.repository import StudyFolder
 
-    target = output or study / "report.html"
-    print(f"report: {write_report(StudyFolder(study), target, pairs=pairs, query_text=not no_query_text)}")
+    with open_study(study) as opened:
+        target = output or (study / "report.html" if opened.path == study else Path(f"{opened.path.name}.html"))
+        print(f"report: {write_report(opened, target, pairs=pairs, query_text=not no_query_text)}")
 
 
 @app.command()
@@ -257,7 +263,7 @@ def decide(
 
 @app.command()
 def gate(
-    study: StudyArgument,
+    study: Shown,
     json: Json = False,
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="NAME", help="Another metric than the plan's: never passes.")
@@ -270,10 +276,11 @@ def gate(
     differs, or nothing is worse by another metric or threshold than the plan's.
     """
     from pgstrata.app.gate import load_gate
+    from pgstrata.app.opened import open_study
     from pgstrata.report.commands.gate import gate_json, render_gate
-    from pgstrata.store.repository import StudyFolder
 
-    found = load_gate(StudyFolder(study), metric=metric, threshold=ratio_of(threshold))
+    with open_study(study) as opened:
+        found = load_gate(opened, metric=metric, threshold=ratio_of(threshold))
     end_with(gate_json(found) if json else render_gate(found), found.code)
 
 
