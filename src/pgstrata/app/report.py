@@ -62,9 +62,11 @@ def _read(packed: bytes) -> Folded:
         return Folded(stacks={}, counts={}, lacking="the evidence cannot be read")
 
 
-def write_report(study: StoredStudy, target: Path, *, pairs: bool, query_text: bool = True) -> Path:
+def write_report(
+    study: StoredStudy, target: Path, *, pairs: bool, query_text: bool = True, prices: Path | None = None
+) -> Path:
     """The file that was written. PgstrataError where it cannot be."""
-    answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True, query_text=query_text)
+    answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True, query_text=query_text, prices=prices)
     text = emit_page(make_document(replace(answer, stacks=load_stacks(study, answer.study))))
     try:
         write_beside(target, text.encode())

@@ -31,6 +31,9 @@ app.command("unbundle")(unbundle)
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")]
 StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
 Shown = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study, or a bundle.")]
+Prices = Annotated[
+    Path | None, typer.Option("--prices", metavar="FILE", help="Prices of this list (TOML) instead of the plan's.")
+]
 StudyOption = Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the study.")]
 Budget = Annotated[str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, such as 10m.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order of runs.")]
@@ -129,6 +132,7 @@ def show(
         bool, typer.Option("--why", help="What the time of a transaction went to, and what differs in it.")
     ] = False,
     no_query_text: NoQueryText = False,
+    prices: Prices = None,
 ) -> None:
     """The answer: in words, then a table for each cell."""
     from pgstrata.app.answer import load_answer
@@ -143,7 +147,7 @@ def show(
             "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
         )
     with open_study(study) as opened:
-        answer = load_answer(opened, shifts=json, pairs=pairs, why=why, query_text=not no_query_text)
+        answer = load_answer(opened, shifts=json, pairs=pairs, why=why, query_text=not no_query_text, prices=prices)
     if json:
         from pgstrata.report.json.answer import answer_json
 
@@ -172,6 +176,7 @@ def report(
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where it goes.")] = None,
     pairs: Pairs = False,
     no_query_text: NoQueryText = False,
+    prices: Prices = None,
 ) -> None:
     """Write one self-contained HTML file: answer, tables, charts."""
     from pgstrata.app.opened import open_study
@@ -179,7 +184,8 @@ def report(
 
     with open_study(study) as opened:
         target = output or (study / "report.html" if opened.path == study else Path(f"{opened.path.name}.html"))
-        print(f"report: {write_report(opened, target, pairs=pairs, query_text=not no_query_text)}")
+        written = write_report(opened, target, pairs=pairs, query_text=not no_query_text, prices=prices)
+    print(f"report: {written}")
 
 
 @app.command()

@@ -11,6 +11,7 @@ from typing import Final
 from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.objective import Objective
 from pgstrata.model.own_data import OwnData
+from pgstrata.model.price import Price
 from pgstrata.model.secret import Secret
 
 
@@ -320,6 +321,8 @@ class Experiment:
     profile_cpu: bool = False
     query_text: bool = True
     order: Order = Order.RANDOM
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """Of an hour of the machine, by the name of an environment; the same measurements serve any price."""
 
     @property
     def hosts(self) -> tuple[HostSpec, ...]:

@@ -138,6 +138,7 @@ def decision_json(answer: ImportAnswer) -> str:
         ],
         "sustained": [],
         "rates": [],
+        "worth": None,
         "ladders": [],
         "load_findings": [],
         "statements": [],
