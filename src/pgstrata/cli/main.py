@@ -246,6 +246,9 @@ def decide(
     sequential: Annotated[
         bool, typer.Option("--sequential", help="You look after each new block, until a difference shows.")
     ] = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Also one HTML file: answer, tables, charts.")
+    ] = None,
 ) -> None:
     """Apply the rule to other tools' results.
 
@@ -264,6 +267,10 @@ def decide(
         terms = replace(terms, threshold=given)
     answer = decide_file(file, terms)
     code = import_code(answer)
+    if report is not None:
+        from pgstrata.app.decision_report import write_decision
+
+        print(f"report: {write_decision(answer, report)}", file=sys.stderr)
     end_with(decision_json(answer) if json else render_decision(answer), code)
 
 
