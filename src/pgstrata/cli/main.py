@@ -10,6 +10,7 @@ import typer
 
 from pgstrata.cli.bundle import bundle, unbundle
 from pgstrata.cli.host import host_app
+from pgstrata.cli.merge import gate_merged, is_merged, merge, report_merged, show_merged
 from pgstrata.cli.options import Destination, Json, NoQueryText, duration_of, end_with, ratio_of
 from pgstrata.cli.servers import servers_app
 from pgstrata.cli.workload import workload_app
@@ -27,6 +28,7 @@ app.add_typer(host_app, name="host")
 app.add_typer(workload_app, name="workload")
 app.command("bundle")(bundle)
 app.command("unbundle")(unbundle)
+app.command("merge")(merge)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")]
 StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
@@ -146,6 +148,9 @@ def show(
         raise UsageError(
             "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
         )
+    if is_merged(study, ("--pairs", pairs), ("--why", why)):
+        show_merged(study, json=json, markdown=format_ == "markdown", plain=format_ == "text")
+        return
     with open_study(study) as opened:
         answer = load_answer(opened, shifts=json, pairs=pairs, why=why, query_text=not no_query_text, prices=prices)
     if json:
@@ -182,6 +187,9 @@ def report(
     from pgstrata.app.opened import open_study
     from pgstrata.app.report import write_report
 
+    if is_merged(study, ("--pairs", pairs)):
+        report_merged(study, output or study / "report.html")
+        return
     with open_study(study) as opened:
         target = output or (study / "report.html" if opened.path == study else Path(f"{opened.path.name}.html"))
         written = write_report(opened, target, pairs=pairs, query_text=not no_query_text, prices=prices)
@@ -292,6 +300,8 @@ def gate(
     from pgstrata.app.opened import open_study
     from pgstrata.report.commands.gate import gate_json, render_gate
 
+    if is_merged(study, ("--metric", metric), ("--threshold", threshold)):
+        gate_merged(study, json=json)
     with open_study(study) as opened:
         found = load_gate(opened, metric=metric, threshold=ratio_of(threshold))
     end_with(gate_json(found) if json else render_gate(found), found.code)
