@@ -65,7 +65,9 @@ def add_further(observations: Sequence[Observation], rows: Rows, names: Sequence
                 dimensions={name: row[name] for name in dimensions if row[name]},
             )
         )
-    return Further(observations=tuple(found), repeats=repeats, ignored=_find_unused(found, dimensions))
+    # whoever imported the others chose environment and cell among them
+    ignored = () if repeats else _find_unused(found, dimensions)
+    return Further(observations=tuple(found), repeats=repeats, ignored=ignored)
 
 
 def _read(rows: Rows, name: str, read: Callable[[str], _Value]) -> list[_Value | None] | None:
