@@ -282,6 +282,51 @@ def decide(
     end_with(decision_json(answer) if json else render_decision(answer), code)
 
 
+@app.command("import")
+def import_(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders or files of another tool's results.")],
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="NAME",
+            help="pgbench, sysbench, hammerdb, benchbase, postgresbench, pgbent, table, wide, commits, otava.",
+        ),
+    ],
+    pattern: Annotated[
+        str | None,
+        typer.Option("--pattern", help="Paths below a folder, such as '{kernel}/{scale}/{run}/{mode}-{clients}.log'."),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="A,B,...", help="Columns of a table without header; - for none.")
+    ] = None,
+    index: Annotated[
+        str | None, typer.Option("--index", metavar="A,B", help="Columns of a wide table that are not compared.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="A,B", help="Metrics to keep; of a table the columns of values.")
+    ] = None,
+    compare: Annotated[
+        str | None, typer.Option("--compare", metavar="A,B", help="The dimension that is compared, or several.")
+    ] = None,
+    repeat: Annotated[
+        str | None, typer.Option("--repeat", metavar="NAME", help="The dimension that numbers repeats, if not run.")
+    ] = None,
+    repeats: Annotated[
+        str | None,
+        typer.Option("--repeats", help="How repeats were measured: in-turns, one-after-another or unknown."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.csv", help="Where it goes.")] = None,
+) -> None:  # fmt: skip
+    """Turn other tools' results into one file of observations, for `decide`.
+
+    What does not fit the pattern, did not finish or cannot be read is listed. Without --repeats there are no blocks.
+    """
+    from pgstrata.cli.importing import import_and_tell
+
+    import_and_tell(paths, format_=format_, pattern=pattern, columns=columns, index=index, metric=metric,
+                    compare=compare, repeat=repeat, repeats=repeats, output=output)  # fmt: skip
+
+
 @app.command()
 def gate(
     study: Shown,
