@@ -74,7 +74,7 @@ def run_experiment(
     ):
         # with the secrets of the plan given, and the floors that were frozen when the study was made
         plan = store.plan
-        if plan.experiment.only_host and not store.committed() and store.fingerprint(CONDITIONS) is None:
+        if plan.experiment.one_rig and not store.committed() and store.fingerprint(CONDITIONS) is None:
             store.keep_fingerprint(CONDITIONS, observe_rig(plan.experiment))
         spent = 0.0 if budget is not None else seconds_spent(study)
         before = len(store.committed())
@@ -127,12 +127,15 @@ class _Limits:
 
 @contextmanager
 def _having(plan: Plan, machine: Machine, study: str, tell: Callable[[str], None]) -> Iterator[StudyHosts]:
-    """All machines of a plan for itself; this one always, because the client is here."""
-    hosts = StudyHosts(machine, study, tell)
+    """All machines of a plan for itself; this one always, because everything is coordinated here."""
+    experiment = plan.experiment
+    hosts = StudyHosts(
+        machine, study, tell, {each.host for each in experiment.environments if HostSpec() in each.client_hosts}
+    )
     try:
-        for spec in dict.fromkeys((HostSpec(), *plan.experiment.hosts)):
+        for spec in dict.fromkeys((HostSpec(), *experiment.machines)):
             opened = hosts.open(spec)
-            if spec.remote:
+            if spec in experiment.hosts and spec.remote:
                 refuse_small(plan, opened)
         yield hosts
     finally:
@@ -152,10 +155,10 @@ def _carry_out(plan: Plan, hosts: StudyHosts, store: Store, events: Events, limi
     machine = hosts.machine
     # servers that are fetched or built first are a part of what the user waits for
     begun = machine.clock.monotonic()
-    for spec in dict.fromkeys((HostSpec(), *plan.experiment.hosts)):
+    for spec in dict.fromkeys((HostSpec(), *plan.experiment.machines)):
         hosts.tidy(spec)
     rig = make_rig(plan, machine, store, events, hosts.study, hosts)
-    with scratch(rig.client, rig.scratch, hosts.study):
+    with scratch(rig.here.host, rig.here.scratch, hosts.study):
         conduct = Conduct(
             rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early, begun=begun
         )

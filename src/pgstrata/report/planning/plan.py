@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.driver import DEFAULT_DRIVER
-from pgstrata.model.experiment import Cell, ControlKind, Environment
+from pgstrata.model.experiment import HERE, Cell, ControlKind, Environment, name_hosts
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.objective import STEPS, step_seconds
@@ -77,7 +77,8 @@ def _environments(plan: Plan) -> Iterator[str]:
     for environment in experiment.environments:
         mark = "  (baseline)" if environment.name == experiment.baseline else ""
         yield f"  {environment.name}: {environment.title}{mark}"
-        facts = [f"connection={environment.connection}", f"checksums={'on' if environment.checksums else 'off'}"]
+        facts = [] if environment.client_hosts == HERE else [f"clients on {name_hosts(environment.client_hosts)}"]
+        facts += [f"connection={environment.connection}", f"checksums={'on' if environment.checksums else 'off'}"]
         facts += _pairs(environment.settings, settings)
         facts += [f"initdb {pair}" for pair in _pairs(environment.initdb)]
         facts += _pairs(environment.layers, layers)
@@ -303,6 +304,7 @@ def _environment_json(environment: Environment) -> dict[str, object]:
         "name": environment.name,
         "levels": {level.factor: level.value for level in environment.levels},
         "server": environment.server.text,
+        "client": name_hosts(environment.client_hosts),
         **pick_fields(environment, "connection checksums settings initdb options layers control placement"),
     }
 
