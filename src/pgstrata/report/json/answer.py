@@ -22,7 +22,7 @@ from pgstrata.model.answer import (
 )
 from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
 from pgstrata.model.doubts import Doubt
-from pgstrata.model.experiment import Cell, Environment, Experiment, name_hosts
+from pgstrata.model.experiment import HERE, Cell, Environment, Experiment, name_hosts
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import name_of_statement
@@ -186,7 +186,7 @@ def _rig(study: Study) -> dict[str, Any]:
         rig["environments"] = {
             each.name: {
                 "host": each.host.text,
-                "client": name_hosts(each.client_hosts),
+                **({} if each.client_hosts == HERE else {"client": name_hosts(each.client_hosts)}),
                 "facts": dict(host_facts(study, each)),
                 "network": dict(study.networks[each.name].facts) if each.name in study.networks else {},
             }
