@@ -241,6 +241,43 @@ SENTENCES = [
         ),
     ),
     (
+        NamedDoubt(code="no_blocks", names=(), of="one-after-another"),
+        (
+            "the environments were measured one after another, so that a machine that drifts from one to the next looks "
+            "like a difference, and noise that both shared is not taken out. Each value must come from a run of its own. "
+            "Stronger: let the environments take turns, and number the turns in a column block"
+        ),
+    ),
+    (
+        NamedDoubt(code="turns_contradicted", names=("b",)),
+        (
+            "the time stamps contradict the blocks: all runs of b were measured before, or after, all of the baseline's, "
+            "so that the environments did not take turns"
+        ),
+    ),
+    (
+        doubts.InSequence(environments=("b", "c"), baseline="a", of=3),
+        (
+            "measured one after the other by their time stamps: all runs of b, c (2 of 3) before, or after, all of a: a "
+            "drift of the machine is in the difference too"
+        ),
+    ),
+    (
+        doubts.DriftingRepeats(change=1.05, alike=8, of=9, timed=True),
+        (
+            "repeats rise in 8 of 9 series, by their time stamps, typically +5.0 % from the first to the last: the machine "
+            "or the data changed while it was measured, and repeats are no independent values"
+        ),
+    ),
+    (
+        doubts.DriftingRepeats(change=0.95, alike=8, of=9, timed=False),
+        (
+            "repeats fall in 8 of 9 series, by the order of the file, typically -5.0 % from the first to the last: either "
+            "the file is sorted by its values, or the machine or the data changed while it was measured, and repeats are "
+            "no independent values"
+        ),
+    ),
+    (
         doubts.OrderOfFile(levels=("9", "14", "10", "16"), by_number=("9", "10", "14", "16")),
         (
             "the levels are taken in the order of the file, 9, 14, 10 and 1 more; by number it would be 9, 10, 14 and 1 "

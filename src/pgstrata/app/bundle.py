@@ -90,7 +90,7 @@ def unbundle(file: Path, folder: Path | None, *, signers: Path | None = None) ->
     with open_bundle(file) as bundle:
         signer = identify_signer(bundle.signature, bundle.sealed, signers, where=str(file))
         target = folder or Path("studies", bundle.manifest.study)
-        unpack_bundle(bundle, target, _derive)
+        unpack_bundle(bundle, target, derive_folder)
         return Unbundled(
             folder=str(target),
             manifest=bundle.manifest,
@@ -105,11 +105,12 @@ def unpacked(file: Path) -> Iterator[StudyFolder]:
     with TemporaryDirectory(prefix="pgstrata-") as place, open_bundle(file) as bundle:
         identify_signer(bundle.signature, bundle.sealed, None, where=str(file))
         folder = Path(place, bundle.manifest.study)
-        unpack_bundle(bundle, folder, _derive)
+        unpack_bundle(bundle, folder, derive_folder)
         yield StudyFolder(folder)
 
 
-def _derive(folder: Path) -> None:
+def derive_folder(folder: Path) -> None:
+    """Make the catalogue of a study from its evidence."""
     reparse_study(folder, make_derive(StudyFolder(folder).head().plan.experiment))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pgstrata import __version__
 from pgstrata.app.boots import own_boot
-from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_rig
+from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, has_one_rig, keep_floors, observe_rig
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.site import OpenedHost
 from pgstrata.app.study_hosts import StudyHosts, observe_room, scratch
@@ -18,7 +18,6 @@ from pgstrata.conduct.cost import SPENT, UnmeasuredTime, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.conduct.rig import to_the_end
 from pgstrata.errors import InterruptedByUserError, PgstrataError
-from pgstrata.model.boot import steady_host
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import Plan
 from pgstrata.plan.forecast import forecast
@@ -78,7 +77,7 @@ def run_experiment(
     ):
         # with the secrets of the plan given, and the floors that were frozen when the study was made
         plan = store.plan
-        if steady_host(plan.experiment) and not store.committed() and store.fingerprint(CONDITIONS) is None:
+        if has_one_rig(plan.experiment) and not store.committed() and store.fingerprint(CONDITIONS) is None:
             store.keep_fingerprint(CONDITIONS, observe_rig(plan.experiment))
         spent = 0.0 if budget is not None else seconds_spent(study)
         before = len(store.committed())
@@ -131,12 +130,15 @@ class _Limits:
 
 @contextmanager
 def _having(plan: Plan, machine: Machine, study: str, tell: Callable[[str], None]) -> Iterator[StudyHosts]:
-    """All machines of a plan for itself; this one always, because the client is here."""
-    hosts = StudyHosts(machine, study, tell)
+    """All machines of a plan for itself; this one always, because everything is coordinated here."""
+    experiment = plan.experiment
+    hosts = StudyHosts(
+        machine, study, tell, {each.host for each in experiment.environments if HostSpec() in each.client_hosts}
+    )
     try:
-        for spec in dict.fromkeys((HostSpec(), *plan.experiment.hosts)):
+        for spec in dict.fromkeys((HostSpec(), *experiment.machines)):
             opened = hosts.open(spec, keep=lambda entry: own_boot(entry, study))
-            if spec.remote:
+            if spec in experiment.hosts and spec.remote:
                 refuse_small(plan, opened)
         yield hosts
     finally:
@@ -156,10 +158,10 @@ def _carry_out(plan: Plan, hosts: StudyHosts, store: Store, events: Events, limi
     machine = hosts.machine
     # servers that are fetched or built first are a part of what the user waits for
     begun = machine.clock.monotonic()
-    for spec in dict.fromkeys((HostSpec(), *plan.experiment.hosts)):
+    for spec in dict.fromkeys((HostSpec(), *plan.experiment.machines)):
         hosts.tidy(spec)
     rig = make_rig(plan, machine, store, events, hosts.study, hosts)
-    with scratch(rig.client, rig.scratch, hosts.study):
+    with scratch(rig.here.host, rig.here.scratch, hosts.study):
         conduct = Conduct(
             rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early, begun=begun
         )

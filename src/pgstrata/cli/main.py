@@ -10,6 +10,7 @@ import typer
 
 from pgstrata.cli.bundle import bundle, unbundle
 from pgstrata.cli.host import host_app
+from pgstrata.cli.merge import gate_merged, is_merged, merge, report_merged, show_merged
 from pgstrata.cli.options import Destination, Json, NoQueryText, duration_of, end_with, ratio_of
 from pgstrata.cli.servers import servers_app
 from pgstrata.cli.workload import workload_app
@@ -27,6 +28,7 @@ app.add_typer(host_app, name="host")
 app.add_typer(workload_app, name="workload")
 app.command("bundle")(bundle)
 app.command("unbundle")(unbundle)
+app.command("merge")(merge)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")]
 StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
@@ -146,6 +148,9 @@ def show(
         raise UsageError(
             "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
         )
+    if is_merged(study, ("--pairs", pairs), ("--why", why)):
+        show_merged(study, json=json, markdown=format_ == "markdown", plain=format_ == "text")
+        return
     with open_study(study) as opened:
         answer = load_answer(opened, shifts=json, pairs=pairs, why=why, query_text=not no_query_text, prices=prices)
     if json:
@@ -182,6 +187,9 @@ def report(
     from pgstrata.app.opened import open_study
     from pgstrata.app.report import write_report
 
+    if is_merged(study, ("--pairs", pairs)):
+        report_merged(study, output or study / "report.html")
+        return
     with open_study(study) as opened:
         target = output or (study / "report.html" if opened.path == study else Path(f"{opened.path.name}.html"))
         written = write_report(opened, target, pairs=pairs, query_text=not no_query_text, prices=prices)
@@ -277,6 +285,51 @@ def decide(
     end_with(decision_json(answer) if json else render_decision(answer), code)
 
 
+@app.command("import")
+def import_(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders or files of another tool's results.")],
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="NAME",
+            help="pgbench, sysbench, hammerdb, benchbase, postgresbench, pgbent, table, wide, commits, otava.",
+        ),
+    ],
+    pattern: Annotated[
+        str | None,
+        typer.Option("--pattern", help="Paths below a folder, such as '{kernel}/{scale}/{run}/{mode}-{clients}.log'."),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="A,B,...", help="Columns of a table without header; - for none.")
+    ] = None,
+    index: Annotated[
+        str | None, typer.Option("--index", metavar="A,B", help="Columns of a wide table that are not compared.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="A,B", help="Metrics to keep; of a table the columns of values.")
+    ] = None,
+    compare: Annotated[
+        str | None, typer.Option("--compare", metavar="A,B", help="The dimension that is compared, or several.")
+    ] = None,
+    repeat: Annotated[
+        str | None, typer.Option("--repeat", metavar="NAME", help="The dimension that numbers repeats, if not run.")
+    ] = None,
+    repeats: Annotated[
+        str | None,
+        typer.Option("--repeats", help="How repeats were measured: in-turns, one-after-another or unknown."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.csv", help="Where it goes.")] = None,
+) -> None:  # fmt: skip
+    """Turn other tools' results into one file of observations, for `decide`.
+
+    What does not fit the pattern, did not finish or cannot be read is listed. Without --repeats there are no blocks.
+    """
+    from pgstrata.cli.importing import import_and_tell
+
+    import_and_tell(paths, format_=format_, pattern=pattern, columns=columns, index=index, metric=metric,
+                    compare=compare, repeat=repeat, repeats=repeats, output=output)  # fmt: skip
+
+
 @app.command()
 def gate(
     study: Shown,
@@ -295,6 +348,8 @@ def gate(
     from pgstrata.app.opened import open_study
     from pgstrata.report.commands.gate import gate_json, render_gate
 
+    if is_merged(study, ("--metric", metric), ("--threshold", threshold)):
+        gate_merged(study, json=json)
     with open_study(study) as opened:
         found = load_gate(opened, metric=metric, threshold=ratio_of(threshold))
     end_with(gate_json(found) if json else render_gate(found), found.code)

@@ -10,14 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.factors.axes import order_by_number
 from pgstrata.compare.pairing.arms import Arms, find_arm
 from pgstrata.compare.pairing.pairs import Pairing
-from pgstrata.compare.verdicts.doubts import Finding, warn_of_verdict
+from pgstrata.compare.verdicts.doubts import Finding, warn_of_opening, warn_of_validity, warn_of_verdict
 from pgstrata.model.answer import Verdict
 from pgstrata.model.doubts import BlocksLeftOut, DependentValues, Doubt, NamedDoubt, OrderOfFile, Outliers, TooFewValues
+from pgstrata.model.levels import order_by_number
 from pgstrata.model.metrics import METRICS
-from pgstrata.model.observation import Observation
+from pgstrata.model.observation import Observation, Repeats
 from pgstrata.model.question import Question
 from pgstrata.stats.floor import MAD_TO_SD
 from pgstrata.stats.unpaired import unpaired_critical
@@ -43,7 +43,12 @@ def fewest_values(level: float) -> int:
 
 
 def doubt_import(
-    question: Question, *, ignored: Sequence[str], ordered: Sequence[str], dependent: DependentValues | None
+    question: Question,
+    *,
+    ignored: Sequence[str],
+    ordered: Sequence[str],
+    dependent: DependentValues | None,
+    repeats: Repeats | None = None,
 ) -> Iterator[Doubt]:
     """Doubts about all comparisons of a table.
 
@@ -52,12 +57,14 @@ def doubt_import(
         ignored: columns that are not used.
         ordered: the levels of an ordered axis, empty where none was asked for.
         dependent: values that count as one.
+        repeats: how they were measured, as the table says.
     """
     by_number = order_by_number(ordered) if ordered else ()
     mixed = by_number not in {(), tuple(ordered), tuple(ordered)[::-1]}
     metric = question.metric
     if not question.blocks:
-        yield NamedDoubt(code="no_blocks", names=tuple(ordered))
+        apart = repeats if repeats is Repeats.ONE_AFTER_ANOTHER else ""
+        yield NamedDoubt(code="no_blocks", names=tuple(ordered), of=apart)
     if dependent is not None:
         yield dependent
     if mixed:
@@ -112,6 +119,10 @@ def doubt_comparison(finding: Finding, arms: Arms, labels: Mapping[int, str], ce
         cells: those that it is over.
     """
     pairing = finding.pairing
+    for side in (pairing.arm, pairing.base):
+        yield from warn_of_validity(side)
+        if pairing.cell in pairing.question.run_seconds:
+            yield from warn_of_opening(pairing, side)
     if not pairing.paired and finding.verdict is Verdict.INSUFFICIENT:
         values = (pairing.values.size, pairing.base_values.size)
         yield TooFewValues(values=values, needed=fewest_values(finding.decision.alpha))

@@ -90,13 +90,13 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpRoute:
-    """How clients reach a server by TCP: the address at which it listens, and the one that they come from.
+    """How clients reach a server by TCP: the address at which it listens, and those that they may come from.
 
     `known_port` is one on which the server's machine is known to answer, 0 where none has to be known.
     """
 
     server: str = "127.0.0.1"
-    client: str = "127.0.0.1"
+    clients: tuple[str, ...] = ("127.0.0.1",)
     known_port: int = 0
 
 

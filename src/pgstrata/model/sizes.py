@@ -10,6 +10,12 @@ SCRIPTS: Final = 16 * _MIB
 """All scripts and setup files of an experiment together, each counted once."""
 TABLE: Final = 32 * _MIB
 """A table of other tools' results."""
+FOREIGN_FILE: Final = 32 * _MIB
+"""A file of another tool's results."""
+FOREIGN_FILES: Final = 1024 * _MIB
+"""All files of an import together."""
+FOREIGN_LOG: Final = 256 * 1024
+"""What is read of a log beside a result."""
 PLAN_TEXT: Final = 16 * _MIB
 """Scripts and options in a plan, in characters, counted in each cell and environment that has them."""
 FLOOR_FILE: Final = _MIB

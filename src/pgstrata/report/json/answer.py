@@ -22,7 +22,7 @@ from pgstrata.model.answer import (
 )
 from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
 from pgstrata.model.doubts import Doubt
-from pgstrata.model.experiment import Cell, Environment, Experiment
+from pgstrata.model.experiment import HERE, Cell, Environment, Experiment, name_hosts
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.model.price import Worth
@@ -210,10 +210,11 @@ def _rig(study: Study) -> dict[str, Any]:
     """The baseline's machine and the client; where a server is on another one, each environment's with its network."""
     rig: dict[str, Any] = {"host": dict(study.host.facts), "client": dict(study.client.facts)}
     experiment = study.plan.experiment
-    if experiment.apart:
+    if experiment.elsewhere:
         rig["environments"] = {
             each.name: {
                 "host": each.host.text,
+                **({} if each.client_hosts == HERE else {"client": name_hosts(each.client_hosts)}),
                 "facts": dict(host_facts(study, each)),
                 "network": dict(study.networks[each.name].facts) if each.name in study.networks else {},
             }

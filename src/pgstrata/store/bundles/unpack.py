@@ -61,9 +61,9 @@ def unpack_bundle(bundle: ArchiveReader, target: Path, finish: Callable[[Path], 
         DiskFullError: there is no room for it.
     """
     target = target.absolute()
+    require_free(target)
     aside = target.with_name(f".pgstrata-{os.urandom(8).hex()}.unbundling")
     with storage_errors(target):
-        _require_free(target)
         files.make_folders(target.parent)
         _require_room(target.parent, bundle.manifest)
         files.make_folder(aside)
@@ -71,18 +71,22 @@ def unpack_bundle(bundle: ArchiveReader, target: Path, finish: Callable[[Path], 
         _unpack(bundle, aside)
         _require_study(bundle.manifest, aside)
         finish(aside)
+        require_free(target)
         with storage_errors(target):
-            _require_free(target)
             files.rename(aside, target)
     except BaseException:
         files.remove_rest(aside)
         raise
 
 
-def _require_free(target: Path) -> None:
-    if target.exists() or target.is_symlink():
-        remedy = "give a folder that does not exist yet with -o"
-        raise StudyError("there is something here already", where=str(target), remedy=remedy)
+def require_free(target: Path) -> None:
+    """StudyError if there is something at the path of a folder that is to be made."""
+    with storage_errors(target):
+        there = target.exists() or target.is_symlink()
+    if there:
+        raise StudyError(
+            "there is something here already", where=str(target), remedy="give a folder that does not exist yet with -o"
+        )
 
 
 def _require_room(folder: Path, manifest: Manifest) -> None:
