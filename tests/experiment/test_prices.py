@@ -72,3 +72,45 @@ def test_what_is_no_price_is_refused_by_its_reason(prices, what):
 def test_what_is_no_list_of_prices_is_refused(text, what):
     with pytest.raises(UsageError, match=what):
         parse_prices(text, "list.toml")
+
+
+LISTED = """
+[[environments]]
+name = "big one"
+{own}
+
+[[environments]]
+name = "small"
+settings.jit = "off"
+{more}
+[[cells]]
+workload = "select-only"
+scale = 10
+clients = 4
+"""
+OWN = 'price = {{ per_hour = "{}", as_of = 2021-01-15 }}'
+
+
+def parse_listed(own, more=""):
+    return parse_experiment(LISTED.format(own=own, more=more), "x", read_file=str, workloads=WORKLOADS)
+
+
+def test_a_listed_environment_has_its_own_price_before_that_of_its_host():
+    host = '[prices.local]\nper_hour = "1 USD"\nas_of = 2021-01-15'
+    found = parse_listed(OWN.format("2 USD"), host).prices
+    assert {name: price.amount for name, price in found.items()} == {"big-one": 2, "small": 1}
+    assert identify(parse_listed(OWN.format("2 USD")), ()) == identify(parse_listed(""), ())
+
+
+@pytest.mark.parametrize(
+    ("own", "more", "what"),
+    [
+        (OWN.format("2"), "", "the price is no amount with a currency"),
+        ("price = 3", "", "the price needs per_hour and as_of"),
+        (OWN.format("2 USD"), OWN.format("2 EUR"), "prices are in EUR and USD"),
+    ],
+)
+def test_a_wrong_price_of_a_listed_environment_is_refused(own, more, what):
+    with pytest.raises(ExperimentError) as caught:
+        parse_listed(own, more)
+    assert any(what in problem.what for problem in caught.value.problems)

@@ -77,6 +77,20 @@ SENTENCES = [
         "the same values in every block of b and a: is it one series of results twice?",
     ),
     (
+        NamedDoubt(code="repeated_cells", names=("read-only", "read-only with checksums")),
+        (
+            "read-only and read-only with checksums have the same values in every environment, digit for digit"
+            ": two measurements hardly ever agree so, and one of them may have been copied from the other"
+        ),
+    ),
+    (
+        NamedDoubt(code="repeated_environments", names=("a", "b")),
+        (
+            "a and b have the same values in every cell, digit for digit"
+            ": two measurements hardly ever agree so, and one of them may have been copied from the other"
+        ),
+    ),
+    (
         NamedDoubt(code="ignored_columns", names=("host", "date", "x", "y")),
         "columns that are not used: host, date, x and 1 more",
     ),

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from pgstrata.app.price_list import read_price_list
 from pgstrata.compare import (
     SECONDARY_METRICS,
     compare_pairs,
@@ -35,15 +36,13 @@ from pgstrata.compare.trends import find_trends
 from pgstrata.compare.worth import find_worth
 from pgstrata.diagnosis.query_text import hash_query, normalise
 from pgstrata.errors import UsageError
-from pgstrata.experiment.prices import assign_prices, parse_prices
-from pgstrata.model import sizes
+from pgstrata.experiment.prices import assign_prices
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
 from pgstrata.model.queries import QueryCounts
 from pgstrata.model.runs import RunRecord, StatementLatency
 from pgstrata.model.study import Study
 from pgstrata.ports.studies import StoredStudy
-from pgstrata.system.reading import read_regular
 
 _HASH: Final = re.compile(r"q[0-9a-f]{12}")
 _NO_QUERIES: Final = frozenset(
@@ -149,13 +148,8 @@ def load_answer(
 
 def with_prices(study: Study, file: Path) -> Study:
     """The study with the prices of a list; UsageError where one of them is no price, or of nothing in the study."""
-    try:
-        text = read_regular(file, most=sizes.EXPERIMENT_FILE).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"the prices cannot be read: {reason}", where=str(file)) from None
     experiment = study.plan.experiment
-    found, unknown = assign_prices(parse_prices(text, str(file)), experiment.environments)
+    found, unknown = assign_prices(read_price_list(file), experiment.environments)
     if unknown:
         names = ", ".join(dict.fromkeys(each.host.text for each in experiment.environments))
         raise UsageError(

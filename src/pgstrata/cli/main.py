@@ -254,6 +254,9 @@ def decide(
     sequential: Annotated[
         bool, typer.Option("--sequential", help="You look after each new block, until a difference shows.")
     ] = False,
+    prices: Annotated[
+        Path | None, typer.Option("--prices", metavar="LIST.toml", help="What an hour of each environment costs.")
+    ] = None,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Also one HTML file: answer, tables, charts.")
     ] = None,
@@ -273,7 +276,7 @@ def decide(
     )
     if (given := ratio_of(threshold)) is not None:
         terms = replace(terms, threshold=given)
-    answer = decide_file(file, terms)
+    answer = decide_file(file, terms, prices)
     code = import_code(answer)
     if report is not None:
         from pgstrata.app.decision_report import write_decision

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -14,7 +14,7 @@ import numpy as np
 from pgstrata.compare.factors.axes import FEWEST_LEVELS, find_listed_axes
 from pgstrata.compare.first_values import doubt_first_values
 from pgstrata.compare.headlines import doubt_equivalences
-from pgstrata.compare.import_doubts import doubt_comparison, doubt_import
+from pgstrata.compare.import_doubts import doubt_comparison, doubt_import, doubt_repeats
 from pgstrata.compare.import_times import doubt_times
 from pgstrata.compare.pairing.arms import Arms, sort_observations
 from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells, pair_loose
@@ -27,6 +27,7 @@ from pgstrata.model.levels import order_by_number
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.observation import Observation
 from pgstrata.model.plan import HORIZON
+from pgstrata.model.price import Price, Worth
 from pgstrata.model.question import Question
 from pgstrata.sources.table import ResultTable
 from pgstrata.stats.boundaries import ALPHA
@@ -88,6 +89,9 @@ class ImportAnswer:
     """Steps along the environments in the order of the file, over all cells first; none unless asked for."""
     observations: tuple[Observation, ...] = ()
     """What was compared, in the order of the file."""
+    worth: Worth | None = None
+    """What throughput costs, where the reader gives prices."""
+    prices: Mapping[str, Price] = field(default_factory=dict)
 
     @property
     def paired(self) -> bool:
@@ -143,6 +147,7 @@ def decide_import(table: ResultTable, terms: ImportTerms) -> ImportAnswer:
         comparisons=comparisons,
         warnings=(
             *doubt_import(question, ignored=table.ignored, ordered=levels, dependent=dependent, repeats=table.repeats),
+            *doubt_repeats(question, table.observations),
             *doubt_times(question, observations),
             *doubt_first_values(question, arms, dependent.environments if dependent is not None else ()),
             *doubt_equivalences(comparisons),

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import permutations
 from statistics import median
+from typing import Final
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from pgstrata.compare.pairing.arms import Arms, sort_runs
 from pgstrata.compare.pairing.pairs import Pairing, pair_cells
 from pgstrata.compare.sustained import find_sustained_rates
 from pgstrata.compare.verdicts.judging import ask, judge_each
-from pgstrata.model.answer import SustainedRate
+from pgstrata.model.answer import SustainedRate, Verdict
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import SUSTAINED_RATE, TPS
 from pgstrata.model.price import PEAK, Cost, Price, ValueFinding, Worth
@@ -27,16 +29,19 @@ from pgstrata.model.question import Question
 from pgstrata.model.study import Study
 from pgstrata.sources.runs import may_enter
 from pgstrata.stats.medians import median_interval
+from pgstrata.stats.peaks import peak_values
 
-_FEWEST_CLIENTS = 2
+_FEWEST_CLIENTS: Final = 2
+_MOST_RIVALS: Final = 16
+_AS_FAST: Final = frozenset({Verdict.EQUIVALENT, Verdict.NEGLIGIBLE})
 
 
 def find_worth(study: Study) -> Worth | None:
     """Costs and values by the prices of a study's experiment; None where it has none.
 
     Throughput is compared, or with an objective the highest rate within it. Of a curve over clients the peak is taken
-    beside single cells: in each block the best cell of either environment. The best of several noisy values is too
-    high, in both arms alike, so that the ratio is fair; costs at a peak are a little too low.
+    beside single cells: in each block the cell that is best in all other blocks (`stats.peaks`), for each environment
+    by itself. Cells at a fixed rate are left out, because all environments keep it alike.
 
     Raises:
         ValueError: a run is there twice.
@@ -48,7 +53,7 @@ def find_worth(study: Study) -> Worth | None:
     metric = SUSTAINED_RATE.name if experiment.metric == SUSTAINED_RATE.name else TPS.name
     question = ask(study.plan, metric)
     arms = sort_runs(study.runs, frozenset((metric,)))
-    costs = _with_dominated(tuple(_costs(study, question, prices)))
+    costs = _with_dominated(tuple(_costs(study, question, prices)), arms, question)
     asked = [each for each in experiment.environments if each.control is None]
     return Worth(
         costs=costs,
@@ -58,9 +63,10 @@ def find_worth(study: Study) -> Worth | None:
 
 
 def _places(study: Study) -> Sequence[tuple[Cell, ...]]:
-    """Single cells, then curves over clients with their peak."""
+    """Single cells, then curves over clients with their peak; none at a fixed rate."""
     experiment = study.plan.experiment
-    return (*((cell,) for cell in experiment.cells), *find_curves(experiment, _FEWEST_CLIENTS))
+    cells = tuple(cell for cell in experiment.cells if not cell.paced)
+    return (*((cell,) for cell in cells), *find_curves(replace(experiment, cells=cells), _FEWEST_CLIENTS))
 
 
 # ------------------------------------------------------------------------------------------------ against the baseline
@@ -97,25 +103,23 @@ def _judge(pairings: Sequence[Pairing], ratio: float) -> ValueFinding:
 
 
 def _at_peak(pairings: Sequence[Pairing]) -> Pairing:
-    """In each block that has all cells, the best of either environment; nothing where one of them collapsed."""
+    """Blocks that have all cells, at the peak of either environment; nothing where one of them collapsed."""
     first = pairings[0]
     blocks = sorted(set.intersection(*(set(each.blocks) for each in pairings)))
     if not all(each.is_estimable for each in pairings):
         blocks = []
     places = [[each.blocks.index(block) for block in blocks] for each in pairings]
     best, base = (
-        np.max([getattr(each, side)[at] for each, at in zip(pairings, places, strict=True)], axis=0)
-        if blocks
-        else np.empty(0)
-        for side in ("values", "base_values")
+        peak_values(np.array([getattr(each, side)[at] for each, at in zip(pairings, places, strict=True)]))
+        for side in ("levels", "base_levels")
     )
     return replace(
         first,
         cell=PEAK,
-        blocks=tuple(blocks),
+        blocks=tuple(blocks[: best.size]),
         values=best,
         base_values=base,
-        differences=np.log(best) - np.log(base),
+        differences=first.question.sign * (np.log(best) - np.log(base)),
         levels=best,
         base_levels=base,
     )
@@ -137,15 +141,18 @@ def _costs(study: Study, question: Question, prices: Mapping[str, Price]) -> Ite
 
 
 def _rates(study: Study, environment: str, cells: Sequence[Cell], metric: str) -> Sequence[float]:
-    """One for each block that has all the cells: the best of them."""
-    found: dict[int, list[float]] = {}
-    names = {cell.identity for cell in cells}
+    """One for each block that has all the cells, at the peak of these."""
+    found: dict[int, dict[str, float]] = {}
+    names = [cell.identity for cell in cells]
     for run in study.runs:
         if run.environment == environment and run.cell in names and may_enter(run):
             value = run.value(metric)
             if value is not None and 0 < value < math.inf:
-                found.setdefault(run.block, []).append(value)
-    return [max(values) for values in found.values() if len(values) == len(names)]
+                found.setdefault(run.block, {})[run.cell] = value
+    whole = [found[block] for block in sorted(found) if len(found[block]) == len(names)]
+    if len(names) == 1 or not whole:
+        return [values[names[0]] for values in whole]
+    return [float(value) for value in peak_values(np.array([[values[name] for values in whole] for name in names]))]
 
 
 def _cost(
@@ -168,17 +175,33 @@ def _cost(
     )  # fmt: skip
 
 
-def _with_dominated(costs: Sequence[Cost]) -> tuple[Cost, ...]:
-    """Each with the first environment in the same cells that costs no more and does no less."""
+def _with_dominated(costs: Sequence[Cost], arms: Arms, question: Question) -> tuple[Cost, ...]:
+    """Each with the first environment in the same cells that beats it for certain.
 
-    def better(one: Cost, other: Cost) -> bool:
-        cheaper, faster = one.price.amount <= other.price.amount, one.rate >= other.rate
-        return cheaper and faster and (one.price.amount, one.rate) != (other.price.amount, other.rate)
+    One beats another that costs no less if it is faster, and one that costs more if it is as fast, by the verdict on
+    throughput: each pair by itself, exploratory. Of very many environments nobody is said to be beaten.
+    """
+    by_place: dict[tuple[str, ...], list[Cost]] = {}
+    for cost in costs:
+        by_place.setdefault(cost.cells, []).append(cost)
+    pairs = [
+        (one, other)
+        for alike in by_place.values()
+        if len(alike) <= _MOST_RIVALS
+        for one, other in permutations(alike, 2)
+        if one.price.amount <= other.price.amount
+    ]
+    pairings = [_pair(arms, question, one, other) for one, other in pairs]
+    beaten: dict[int, str] = {}
+    for (one, other), judged in zip(pairs, judge_each(pairings), strict=True):
+        cheaper, verdict = one.price.amount < other.price.amount, judged.decision.verdict
+        if verdict is Verdict.BETTER or (cheaper and verdict in _AS_FAST):
+            beaten.setdefault(id(other), one.environment)
+    return tuple(replace(cost, dominated_by=beaten.get(id(cost), "")) for cost in costs)
 
-    return tuple(
-        replace(
-            cost,
-            dominated_by=next((one.environment for one in costs if one.cells == cost.cells and better(one, cost)), ""),
-        )
-        for cost in costs
-    )
+
+def _pair(arms: Arms, question: Question, one: Cost, other: Cost) -> Pairing:
+    """The throughput of one environment against that of another, in the cells of their costs."""
+    asked = replace(question, baseline=other.environment, cells=one.cells)
+    pairings = pair_cells(arms, asked, one.environment)
+    return pairings[0] if len(pairings) == 1 else _at_peak(pairings)

@@ -77,7 +77,12 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     check_hosts(file.cells, environments.all, findings)
     _check_controls(file, findings)
     _check_options(environments, cells, workloads, findings)
-    prices = price_environments(file.prices, environments.all, findings)
+    own = {
+        each.name: table["price"]
+        for each, table in zip(environments.all, file.environments, strict=False)
+        if "price" in table
+    }
+    prices = price_environments(file.prices, own, environments.all, findings)
     findings.raise_if_any()
     metric = _choose_metric(file, cells, findings)
     findings.raise_if_any()

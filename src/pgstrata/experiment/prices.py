@@ -29,53 +29,61 @@ def read_prices(value: object) -> Mapping[str, Price]:
         raise WrongValueError(f"must be a table, not {kind_of(value)}", remedy)
     if len(value) > MOST:
         raise WrongValueError(f"too many prices: {len(value):,}", f"write at most {MOST}")
-    prices = {name: _read_price(name, given) for name, given in value.items()}
-    currencies = sorted({price.currency for price in prices.values()})
-    if len(currencies) > 1:
-        raise WrongValueError(f"prices are in {' and '.join(currencies)}", "convert them to one currency yourself")
+    prices = {name: _read_price(f"the price of {name!r:.80}", given) for name, given in value.items()}
+    _refuse_currencies(prices)
     return prices
 
 
-def _read_price(name: str, given: object) -> Price:
+def _refuse_currencies(prices: Mapping[str, Price]) -> None:
+    currencies = sorted({price.currency for price in prices.values()})
+    if len(currencies) > 1:
+        raise WrongValueError(f"prices are in {' and '.join(currencies)}", "convert them to one currency yourself")
+
+
+def _read_price(what: str, given: object) -> Price:
     if not isinstance(given, dict) or not {"per_hour", "as_of"} <= given.keys() <= set(_KEYS):
-        raise WrongValueError(f"the price of {name!r:.80} needs per_hour and as_of, and knows no other keys", _REMEDY)
+        raise WrongValueError(f"{what} needs per_hour and as_of, and knows no other keys", _REMEDY)
     said = given["per_hour"]
     found = _AMOUNT.fullmatch(said.strip()) if isinstance(said, str) else None
     amount = float(found[1]) if found else math.nan
     if found is None or not 0 < amount < math.inf:
-        raise WrongValueError(f"the price of {name!r:.80} is no amount with a currency", _REMEDY)
+        raise WrongValueError(f"{what} is no amount with a currency", _REMEDY)
     day = given["as_of"]
     if not isinstance(day, date) or isinstance(day, datetime):
-        raise WrongValueError(f"the price of {name!r:.80} has no date: as_of is {kind_of(day)}", _REMEDY)
+        raise WrongValueError(f"{what} has no date: as_of is {kind_of(day)}", _REMEDY)
     texts = {key: given.get(key, "") for key in ("includes", "source")}
     if not all(isinstance(text, str) and len(text) <= _MOST_TEXT for text in texts.values()):
-        raise WrongValueError(f"includes or source of the price of {name!r:.80} is no text", _REMEDY)
+        raise WrongValueError(f"includes or source of {what} is no text", _REMEDY)
     return Price(amount=amount, currency=found[2], as_of=day.isoformat(), **texts)
 
 
-PRICES: Final = Kind(
-    read_prices,
-    {
-        "type": "object",
-        "additionalProperties": {
-            "type": "object",
-            "properties": {key: {"type": "string"} for key in _KEYS},
-            "required": ["per_hour", "as_of"],
-            "additionalProperties": False,
-        },
-    },
-)
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {key: {"type": "string"} for key in _KEYS},
+    "required": ["per_hour", "as_of"],
+    "additionalProperties": False,
+}
+PRICES: Final = Kind(read_prices, {"type": "object", "additionalProperties": _SCHEMA})
+PRICE: Final = Kind(lambda value: _read_price("the price", value), _SCHEMA)
 
 
 def price_environments(
-    prices: Mapping[str, Price], environments: tuple[Environment, ...], findings: Findings
+    prices: Mapping[str, Price],
+    own: Mapping[str, Price],
+    environments: tuple[Environment, ...],
+    findings: Findings,
 ) -> Mapping[str, Price]:
-    """Prices by the name of an environment; what belongs to none is noted."""
+    """Prices by the name of an environment, `own` before all others; what belongs to none is noted."""
     found, unknown = assign_prices(prices, environments)
     names = [*dict.fromkeys(each.host.text for each in environments), *(each.name for each in environments)]
     for name in unknown:
         what = f"{name!r:.80} is no host and no environment of this experiment"
         findings.add(("prices",), what, suggest(name, names, noun="one of"))
+    found = {**found, **own}
+    try:
+        _refuse_currencies(found)
+    except WrongValueError as error:
+        findings.add(("environments",), error.what, error.remedy)
     return found
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, TypeVar
 
 from pgstrata.experiment.clients import CLIENTS, THREADS, Clients
-from pgstrata.experiment.prices import PRICES
+from pgstrata.experiment.prices import PRICE, PRICES
 from pgstrata.experiment.registry import factor_keys
 from pgstrata.experiment.tiers import SCALE, Tier
 from pgstrata.experiment.values import (
@@ -303,6 +303,9 @@ def table_keys(table: str) -> Mapping[str, Key]:
         keys[name] = Key(meaning=(table == "factors" and one.levels) or one.meaning, kind=kind)
     if table == "environments":
         keys["name"] = Key(meaning="Its name; identities of runs are made from it.", kind=TEXT)
+        keys["price"] = Key(
+            meaning="What an hour of it costs, as under [prices]: { per_hour, as_of, includes, source }.", kind=PRICE
+        )
     return keys
 
 

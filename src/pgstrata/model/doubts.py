@@ -41,6 +41,8 @@ class NamedDoubt:
         "ignored_columns",
         "measured_once",
         "no_blocks",
+        "repeated_cells",
+        "repeated_environments",
         "these_instances",
         "these_machines",
         "turns_contradicted",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pgstrata.model.answer import Interval, Verdict
 
 PEAK: Final = "peak"
-"""The place of a finding over a curve of clients: in each block the best of them, in either environment."""
+"""The place of a finding over a curve of clients: in each block the one that is best in all other blocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Cost:
     interval: tuple[float, float] | None
     confidence: float | None
     dominated_by: str = ""
-    """An environment that costs no more and does no less, one of both better; empty where there is none."""
+    """One that costs no more and is certainly faster, or costs less and is certainly as fast; empty without one."""
 
     def per_unit(self, rate: float) -> float:
         """Transactions for one unit of money, at a rate per second."""

@@ -14,8 +14,8 @@ from pgstrata.report.sentences.worth import WORDS, name_cells, price_notes, say_
 from pgstrata.units import Unit, render_percent_change, render_value
 
 _HELP = (
-    "Up is faster, left is cheaper. The line joins environments that no other one beats in both; those below it cost "
-    "more, or do less, than one of these."
+    "Up is faster, left is cheaper. The line joins environments that no other one certainly beats: by costing no more "
+    "and being faster, or by costing less and being as fast. Each pair is judged by itself, exploratory."
 )
 
 
@@ -66,7 +66,7 @@ def _table(answer: Answer, costs: Sequence[Cost], findings: Sequence[ValueFindin
                 verdicts=tuple("" if one is None else one.verdict.value for one in values),
                 words=True,
             ),
-            Column(title="beaten in both by", cells=tuple(dominated), words=True),
+            Column(title="beaten by", cells=tuple(dominated), words=True),
         ),
     )
 

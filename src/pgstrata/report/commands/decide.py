@@ -19,7 +19,8 @@ from pgstrata.report.commands.decision_sentences import (
     say_terms,
 )
 from pgstrata.report.commands.decision_tables import decision_tables
-from pgstrata.report.json.answer import axis_fields, comparison_fields, warning_fields
+from pgstrata.report.commands.decision_worth import worth_parts
+from pgstrata.report.json.answer import axis_fields, comparison_fields, warning_fields, worth_fields
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.findings import say_doubt
@@ -46,6 +47,7 @@ def render_decision(answer: ImportAnswer) -> str:
         _remarks(text for early, text in doubts if early),
         wrap(say_terms(answer)),
         *decision_tables(answer),
+        *worth_parts(answer),
         _single_steps(answer),
         _remarks(text for early, text in doubts if not early),
     ]
@@ -138,7 +140,7 @@ def decision_json(answer: ImportAnswer) -> str:
         ],
         "sustained": [],
         "rates": [],
-        "worth": None,
+        "worth": worth_fields(answer.worth),
         "ladders": [],
         "load_findings": [],
         "statements": [],

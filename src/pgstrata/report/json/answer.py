@@ -123,7 +123,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "axes": [axis_fields(axis, cell=_place(experiment, axis.cell)) for axis in answer.axes],
         "sustained": [_sustained(item) for item in find_sustained_rates(study)],
         "rates": [_rate(study, cell) for cell in experiment.cells if cell.rate_share is not None],
-        "worth": _worth(answer.worth),
+        "worth": worth_fields(answer.worth),
         "ladders": [_ladder(end) for end in find_ladder_ends(study)],
         "load_findings": [_by_load(experiment, item) for item in answer.load_findings],
         "load_trends": [_trend(experiment, item) for item in answer.load_trends],
@@ -137,7 +137,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
     return render_document(document)
 
 
-def _worth(worth: Worth | None) -> dict[str, Any] | None:
+def worth_fields(worth: Worth | None) -> dict[str, Any] | None:
     """Costs and values; an interval of a cost is that of the rate, turned round."""
     if worth is None:
         return None

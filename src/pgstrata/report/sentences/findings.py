@@ -46,6 +46,10 @@ _NAMED: Final = {
     "identical": "the same values in every block of {both}: is it one series of results twice?",
     "ignored_columns": "columns that are not used: {some}",
     "measured_once": "measured only once, so that nothing tells how far its values scatter: {some}",
+    "repeated_cells": "{both} have the same values in every environment, digit for digit: two measurements hardly ever "
+    "agree so, and one of them may have been copied from the other",
+    "repeated_environments": "{both} have the same values in every cell, digit for digit: two measurements hardly ever "
+    "agree so, and one of them may have been copied from the other",
     "these_instances": "the answer is about running instances ({both}), not about all starts of such servers: they "
     "were never restarted, so that a lasting difference between two starts is in every block",
     "these_machines": "the answer is about these machines ({both}), not about machines like them: one of each was "

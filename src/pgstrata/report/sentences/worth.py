@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pgstrata.model.answer import Answer, Verdict
 from pgstrata.model.experiment import Experiment
-from pgstrata.model.metrics import METRICS, SUSTAINED_RATE
+from pgstrata.model.metrics import SUSTAINED_RATE
 from pgstrata.model.price import Cost, Price, ValueFinding, Worth
 from pgstrata.report.sentences.names import name_cell, name_environment
 from pgstrata.report.sentences.verdicts import Words, name_baseline, render_interval, verdict_word
@@ -40,23 +40,38 @@ def _is_told(finding: ValueFinding, worth: Worth) -> bool:
 def _say(finding: ValueFinding, experiment: Experiment) -> str:
     name = name_environment(experiment.environment(finding.environment), experiment)
     where = f" ({name_cells(finding.cells, experiment)})" if len(experiment.cells) > 1 else ""
+    return say_value(finding, name, name_baseline(experiment), where)
+
+
+def say_value(finding: ValueFinding, name: str, baseline: str, where: str) -> str:
+    """18 is 31 % better value than 16 [24, 38]: an hour of it costs 20 % less."""
     dearer = f"an hour of it costs {say_price_ratio(finding.price_ratio)}"
     if finding.effect is None:
         return f"value for money of {name}{where}: too early to tell, {dearer}"
-    span = render_interval(finding.interval)
-    change = f"{render_percent_change(finding.effect)} {span}".strip()
-    figures = f"{METRICS[finding.metric].title} for the money {change}, {dearer}"
-    return f"{_verdict(finding, name, name_baseline(experiment))}{where}: {figures}"
-
-
-def _verdict(finding: ValueFinding, name: str, baseline: str) -> str:
+    figures = f"{render_percent_change(finding.effect)} {render_interval(finding.interval)}".rstrip()
     match finding.verdict:
         case Verdict.BETTER | Verdict.WORSE | Verdict.NEGLIGIBLE:
-            return f"{name} is {verdict_word(finding, WORDS)} than {baseline}"
+            size = render_percent_change(finding.effect).lstrip("+-")
+            small = " (real, but negligible)" if finding.verdict is Verdict.NEGLIGIBLE else ""
+            head = f"{name} is {size} {verdict_word(finding, WORDS)} than {baseline}{where} {_ends(finding)}"
+            return f"{head.rstrip()}{small}: {dearer}"
         case Verdict.EQUIVALENT:
-            return f"{name} gives as much for the money as {baseline}"
+            return f"{name} gives as much for the money as {baseline}{where}: {figures}, {dearer}"
+        case Verdict.INSUFFICIENT:
+            few = f"too little to tell the value for money of {name} from that of {baseline}{where}"
+            return f"{few}: {figures} without an interval, {dearer}"
         case _:
-            return f"whether {name} is better or worse value than {baseline} cannot be told"
+            head = f"whether {name} is better or worse value than {baseline}{where} cannot be told"
+            return f"{head}: {figures}, {dearer}"
+
+
+def _ends(finding: ValueFinding) -> str:
+    """The interval as the sentence goes: [24, 38] better, or [5, 18] worse."""
+    if finding.interval is None:
+        return ""
+    ends = sorted(abs(ratio - 1) for ratio in (finding.interval.low, finding.interval.high))
+    low, high = (render_percent_change(1 + end).removesuffix(" %").lstrip("+±") for end in ends)
+    return f"[{low}, {high}]"
 
 
 def say_price_ratio(ratio: float) -> str:
@@ -82,14 +97,12 @@ def price_notes(answer: Answer) -> Iterator[str]:
     worth, experiment = answer.worth, answer.study.plan.experiment
     if worth is None:
         return
-    by_price: dict[Price, list[str]] = {}
-    for name, price in experiment.prices.items():
-        if experiment.environment(name).control is None:
-            by_price.setdefault(price, []).append(name_environment(experiment.environment(name), experiment))
-    for price, names in by_price.items():
-        includes = f", with {price.includes}" if price.includes else ""
-        source = f" ({price.source})" if price.source else ""
-        yield f"{' and '.join(names)}: {price.text} an hour as of {price.as_of}{includes}{source}"
+    named = {
+        name_environment(experiment.environment(name), experiment): price
+        for name, price in experiment.prices.items()
+        if experiment.environment(name).control is None
+    }
+    yield from price_texts(named)
     if worth.unpriced:
         names = [name_environment(experiment.environment(name), experiment) for name in worth.unpriced]
         yield f"No price is known of {', '.join(names)}: nothing is said of what it costs"
@@ -98,6 +111,17 @@ def price_notes(answer: Answer) -> Iterator[str]:
         f"Transactions for the money are {rate} ÷ price; a price is taken as exact, so that the interval is that of "
         f"{rate}, shifted by the ratio of the prices, and the verdict is by the same rule and threshold"
     )
+
+
+def price_texts(prices: Mapping[str, Price]) -> Iterator[str]:
+    """Each price once, with those who have it: ssh:arm: 1.4464 USD an hour as of 2021-01-15, with one NVMe disk."""
+    by_price: dict[Price, list[str]] = {}
+    for name, price in prices.items():
+        by_price.setdefault(price, []).append(name)
+    for price, names in by_price.items():
+        includes = f", with {price.includes}" if price.includes else ""
+        source = f" ({price.source})" if price.source else ""
+        yield f"{' and '.join(names)}: {price.text} an hour as of {price.as_of}{includes}{source}"
 
 
 def say_cost(cost: Cost) -> str:
