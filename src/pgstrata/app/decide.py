@@ -17,9 +17,14 @@ STANDARD_INPUT = Path("-")
 
 def decide_file(file: Path, terms: ImportTerms) -> ImportAnswer:
     """The comparisons of a table; UsageError where it cannot be read or used."""
+    text, source = read_table(file)
+    return decide_import(parse_table(text, source, metric=terms.metric), terms)
+
+
+def read_table(file: Path) -> tuple[str, str]:
+    """The text of a table, and what messages call it; UsageError where it cannot be read."""
     source = "standard input" if file == STANDARD_INPUT else str(file)
-    table = parse_table(_decode(_read_bytes(file, source), source), source, metric=terms.metric)
-    return decide_import(table, terms)
+    return _decode(_read_bytes(file, source), source), source
 
 
 def _read_bytes(file: Path, source: str) -> bytes:

@@ -18,7 +18,7 @@ from pgstrata.sources.moments import parse_moment
 _SEPARATORS: Final = (",", ";", "\t", "|")
 _SKIPPED: Final = frozenset({"-", "_", ""})
 _TIMES: Final = ("started", "time", "timestamp", "date", "start_time")
-_ATTRIBUTES: Final = re.compile(r"commit|branch|version|build|sha|revision|tag", re.IGNORECASE)
+_ATTRIBUTES: Final = re.compile(r"(?<![a-z])(?:commit|branch|version|build|sha|revision|tag)(?![a-z])", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _MILLISECONDS: Final = 1000
 _PGBENT: Final = ("server", "set", "info", "script", "scale", "clients", "workers", "rate_limit", "multi",
