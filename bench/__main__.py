@@ -16,6 +16,7 @@ from attribution import measure_attribution
 from background_load import measure_background_load
 from bank.measure import measure_bank
 from bisection import measure_bisection
+from boots import measure_boots
 from causes import measure_causes
 from cpu import measure_cpu
 from drivers import measure_drivers
@@ -55,6 +56,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "largest-plan": measure_largest_plan,
     "import": measure_importing,
     "why": measure_why,
+    "boots": measure_boots,
     "reset": measure_reset,
     "loading": measure_loading,
     "drivers": measure_drivers,

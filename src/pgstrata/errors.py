@@ -107,6 +107,10 @@ class HostNotFitError(PgstrataError):
     exit_code = ExitCode.HOST_NOT_FIT
 
 
+class BootFailedError(HostNotFitError):
+    """A host does not come up with the kernel that it was told to boot, or not at all."""
+
+
 class DiskFullError(HostNotFitError):
     """A write failed because a file system is full."""
 
@@ -171,6 +175,12 @@ class ParseError(PgstrataError):
 
 class StudyError(PgstrataError):
     """A study is damaged, locked, read-only, or belongs to another plan."""
+
+
+class BundleError(StudyError):
+    """A bundle is damaged, altered, of another format, or signed otherwise than was asked for."""
+
+    exit_code = ExitCode.USAGE
 
 
 class InterruptedByUserError(PgstrataError):

@@ -1,12 +1,14 @@
 """Servers for another machine, without one: the far side is a second transport to this one, and what is sent is sent."""
 
+import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from pgstrata.app.machine import open_machine
 from pgstrata.app.targets import SentServers
-from pgstrata.errors import UsageError
+from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.experiment.servers import parse_server
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind
@@ -36,7 +38,7 @@ def sent(tmp_path, monkeypatch):
         yield SentServers(
             servers=machine.servers,
             transport=transport,
-            machine="",
+            machine=os.uname().machine,
             folder=str(tmp_path / "there"),
             inspector=Inspector(packages=packages),
         )
@@ -55,3 +57,28 @@ def test_what_was_compiled_here_takes_its_libraries_from_where_it_lies_over_ther
 def test_a_prefix_that_is_not_over_there_is_refused_by_that_reason(sent):
     with pytest.raises(UsageError, match="no bin/postgres on that host"):
         sent.resolve(parse_server("prefix:/nowhere"))
+
+
+def test_a_machine_of_another_architecture_gets_servers_and_tools_of_its_own(sent):
+    ready, asked = sent.servers.resolve(parse_server("embedded")), []
+
+    def fetch_for(spec, machine):
+        asked.append((spec.text, machine))
+        return ready.prefix, "supplier"
+
+    servers = SimpleNamespace(fetch_for=fetch_for, site=sent.servers.site)
+    foreign = replace(sent, machine="aarch64" if os.uname().machine == "x86_64" else "x86_64", servers=servers)
+    for build in (foreign.resolve(parse_server("18")), foreign.client_tools()):
+        assert build.prefix.startswith(sent.folder)
+        assert build.digest == ready.digest
+    assert asked == [("18", foreign.machine), ("embedded", foreign.machine)]
+
+
+@pytest.mark.parametrize("level", ["build:/src/postgresql"])
+def test_what_is_built_here_is_nothing_for_another_architecture(sent, level):
+    foreign = replace(sent, machine="riscv64")
+    with pytest.raises(HostNotFitError, match="and that host is riscv64") as caught:
+        foreign.resolve(parse_server(level))
+    assert "prefix:DIR" in caught.value.remedy
+    with pytest.raises(HostNotFitError, match="no ready-made servers for the architecture riscv64"):
+        foreign.client_tools()

@@ -21,7 +21,7 @@ class Hosts:
     def __init__(self, said):
         self.said = said
 
-    def reopen(self, spec):
+    def reopen(self, spec, *, keep):
         self.said.append(("reopen", spec.text))
 
 
@@ -103,7 +103,7 @@ def test_what_is_lost_on_this_machine_is_not_waited_for():
 def test_a_machine_is_looked_at_once_as_long_as_it_is_connected():
     made = target(spec=HostSpec())
     for _ in range(3):
-        made.boot(())
+        made.boot((), fresh=True)
         made.ready()
         made.observe()
         made.release()

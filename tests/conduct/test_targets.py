@@ -39,8 +39,8 @@ class Booting(fakes.FakeTarget):
 
     kernel = 0
 
-    def boot(self, environments):
-        super().boot(environments)
+    def boot(self, environments, *, fresh):
+        super().boot(environments, fresh=fresh)
         self.kernel += 1
 
     def observe(self):
@@ -64,7 +64,7 @@ def test_a_machine_that_does_not_boot_is_released_and_ends_the_study():
     world, plan = fakes.World(), make_plan(blocks=1)
     rig = fakes.make_rig(world, plan)
 
-    def boot(environments):
+    def boot(environments, *, fresh):
         raise HostNotFitError("there is no such kernel")
 
     rig.targets[HostSpec()].boot = boot

@@ -184,6 +184,7 @@ OF_DESIGNS = [
         "fsync moves work in time: a paused server does it in the other one's slice",
     ),
     (Reason(code="nothing_written"), "the environments can be up together, and nothing is written"),
+    (Reason(code="rebooted"), "the control is booted a second time"),
     (
         Reason(code="of_host", names=("thp",)),
         "thp cannot differ between servers that are up together on one host",

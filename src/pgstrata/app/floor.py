@@ -18,6 +18,7 @@ from pgstrata.conduct.loop import Ending
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.errors import PlanRefusedError, StudyError, UsageError
 from pgstrata.experiment.compose import Wishes
+from pgstrata.model.boot import steady_host
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.plan import HORIZON, Plan
@@ -108,6 +109,12 @@ def _plan_twice(file: Path, blocks: int) -> Plan:
             f"a noise floor is of servers on one machine, and these are on {names}",
             where=str(file),
             remedy='write controls = ["same"] into the experiment: its report shows how equals differ there',
+        )
+    if steady_host(asked.experiment) is None:
+        raise PlanRefusedError(
+            "a noise floor is of one boot, and this experiment boots its machine for each visit",
+            where=str(file),
+            remedy='write controls = ["reboot"] into the experiment: its report shows how equal boots differ',
         )
     remark = f"The baseline of this experiment, twice (`pgstrata floor {file.name}`), in {blocks} blocks:"
     twice = baseline_twice(asked.experiment, blocks, question=_QUESTION, remark=remark)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pgstrata.app.machine import SystemClock
@@ -12,7 +12,7 @@ from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.ledger import HostLedger, restore
 from pgstrata.ledger.lock import find_lock_file, hold_host
 from pgstrata.ledger.undo import At, go_on
-from pgstrata.model.changes import HostState, Undone, restore_command
+from pgstrata.model.changes import Entry, HostState, Undone, restore_command
 from pgstrata.ports.host import Clock
 from pgstrata.report.commands.host import say_entry
 
@@ -22,30 +22,47 @@ def make_ledger(site: Site, clock: Clock, study: str, *, at: At = go_on) -> Host
     return HostLedger(site.transport, site.privilege, site.ledger, clock, study, at=at)
 
 
+Kept = Callable[[Entry], bool]
+"""Whether an entry is to stay open, because the study still needs what it stands for."""
+
+
+def keep_nothing(_: Entry) -> bool:
+    """No entry of an earlier connection is needed any more."""
+    return False
+
+
 @contextmanager
-def at_work(site: Site, clock: Clock, study: str, *, again: bool = False) -> Iterator[None]:
-    """Have a host for oneself and find it as it should be; `again`: what this study itself left there is undone first.
+def at_work(site: Site, clock: Clock, study: str, *, again: bool = False, keep: Kept = keep_nothing) -> Iterator[None]:
+    """Have a host for oneself and find it as it should be.
+
+    Args:
+        site: the host.
+        clock: for the lock.
+        study: who is at work.
+        again: what this study itself left there is undone first.
+        keep: what it left there and is to stay.
 
     Raises:
         HostNotFitError: another pgstrata is at work on it, or something that an earlier one changed is not undone.
     """
     with _holding(site, clock, study):
         if again and site.transport.exists(site.ledger):
-            restore(site.transport, site.privilege, site.ledger)
-        refuse_dirty(site)
+            restore(site.transport, site.privilege, site.ledger, keep=keep)
+        refuse_dirty(site, keep=keep)
         yield
 
 
-def refuse_dirty(site: Site) -> None:
+def refuse_dirty(site: Site, *, keep: Kept = keep_nothing) -> None:
     """HostNotFitError where something is changed on a host that nobody will undo any more: it would be measured too."""
     state = host_state(site.transport, site.ledger)
-    if state.clean:
+    dirty = [entry for entry in state.dirty if not keep(entry)]
+    if not dirty and not state.unreadable:
         return
     unreadable = (f"{path} is an entry that cannot be read" for path in state.unreadable)
     raise HostNotFitError(
         "an earlier pgstrata has left this host changed",
         where=state.host,
-        details=(*(say_entry(entry) for entry in state.dirty), *unreadable),
+        details=(*(say_entry(entry) for entry in dirty), *unreadable),
         remedy=f"`{restore_command(state.host)}` undoes it, `{restore_command(state.host, 'status')}` shows all of it",
     )
 

@@ -18,6 +18,7 @@ from pgstrata.collectors.hostfacts.conditions import observe_conditions
 from pgstrata.errors import HostLostError, HostNotFitError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.boot import steady_host
 from pgstrata.model.experiment import ControlKind, Experiment
 from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord
 from pgstrata.model.metrics import COMPARED_SERIES
@@ -40,7 +41,7 @@ def with_floors(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
     Nothing is measured and nothing written; files that cannot be read become notes, and so does another machine that
     cannot be asked. The host is only looked at where something is known of these cells.
     """
-    if plan.experiment.only_host is None:
+    if steady_host(plan.experiment) is None:
         return plan
     places = find_machine_places()
     store = FloorStore(places.state)
@@ -54,7 +55,7 @@ def with_floors(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
             made = {key.cell: make_floor(key, found[key.cell].records, host, now) for key in keys}
             floors = {cell: floor for cell, floor in made.items() if floor is not None}
         except (HostLostError, HostNotFitError) as error:
-            where = plan.experiment.only_host.text
+            where = plan.experiment.hosts[0].text
             notes = (*notes, f"{where} cannot be asked ({error.what}): its noise floors are left out")
     experiment = replace(plan.experiment, notes=(*plan.experiment.notes, *notes)) if notes else plan.experiment
     return replace(plan, experiment=experiment, floors=floors)
@@ -80,7 +81,7 @@ class Harvest:
 
 def has_control(plan: Plan) -> bool:
     """Whether a study of the plan can give a floor at all."""
-    if plan.experiment.only_host is None:
+    if steady_host(plan.experiment) is None:
         return False
     enough = len(plan.blocks) >= LEAST_DIFFERENCES
     return enough and any(one.control is ControlKind.SAME for one in plan.experiment.environments)

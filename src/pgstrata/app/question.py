@@ -21,7 +21,8 @@ from pgstrata.errors import HostLostError, HostNotFitError, UsageError
 from pgstrata.experiment.defaults import complete_experiment, hosts_to_ask
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model import sizes
-from pgstrata.model.experiment import Cell, Environment, Experiment, HostSpec, ServerKind
+from pgstrata.model.boot import boot_of
+from pgstrata.model.experiment import Cell, Environment, Experiment, HostKind, HostSpec, ServerKind
 from pgstrata.model.plan import HORIZON, HostCapacity, Plan
 from pgstrata.model.secret import Secret
 from pgstrata.model.workload import Workload
@@ -52,6 +53,10 @@ def complete_by_hosts(
     memories: dict[HostSpec, int] = {}
     notes: list[str] = []
     for spec in hosts_to_ask(experiment):
+        if spec.kind is HostKind.VM:
+            here = experiment.on_host(spec).environments
+            memories[spec] = min(boot_of(each).memory for each in here)
+            continue
         try:
             memories[spec] = _ask(spec)
         except (HostLostError, HostNotFitError) as error:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgstrata import __version__
+from pgstrata.app.boots import own_boot
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_rig
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.site import OpenedHost
@@ -15,7 +16,9 @@ from pgstrata.app.study_hosts import StudyHosts, observe_room, scratch
 from pgstrata.app.wiring import make_derive, make_rig
 from pgstrata.conduct.cost import SPENT, UnmeasuredTime, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
+from pgstrata.conduct.rig import to_the_end
 from pgstrata.errors import InterruptedByUserError, PgstrataError
+from pgstrata.model.boot import steady_host
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import Plan
 from pgstrata.plan.forecast import forecast
@@ -23,6 +26,7 @@ from pgstrata.plan.refusals import refuse_room
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.store import Store
 from pgstrata.ports.studies import StoredStudy, StudyRepository
+from pgstrata.ports.target import Target
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.sources.ladders import LADDERS, cut_ladders
 from pgstrata.workloads import builtin_workloads
@@ -74,7 +78,7 @@ def run_experiment(
     ):
         # with the secrets of the plan given, and the floors that were frozen when the study was made
         plan = store.plan
-        if plan.experiment.only_host and not store.committed() and store.fingerprint(CONDITIONS) is None:
+        if steady_host(plan.experiment) and not store.committed() and store.fingerprint(CONDITIONS) is None:
             store.keep_fingerprint(CONDITIONS, observe_rig(plan.experiment))
         spent = 0.0 if budget is not None else seconds_spent(study)
         before = len(store.committed())
@@ -131,7 +135,7 @@ def _having(plan: Plan, machine: Machine, study: str, tell: Callable[[str], None
     hosts = StudyHosts(machine, study, tell)
     try:
         for spec in dict.fromkeys((HostSpec(), *plan.experiment.hosts)):
-            opened = hosts.open(spec)
+            opened = hosts.open(spec, keep=lambda entry: own_boot(entry, study))
             if spec.remote:
                 refuse_small(plan, opened)
         yield hosts
@@ -159,7 +163,22 @@ def _carry_out(plan: Plan, hosts: StudyHosts, store: Store, events: Events, limi
         conduct = Conduct(
             rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early, begun=begun
         )
-        return conduct, conduct.carry_out()
+        try:
+            return conduct, conduct.carry_out()
+        finally:
+            for spec, target in rig.targets.items():
+                _give_back(spec, target, events)
+
+
+def _give_back(spec: HostSpec, target: Target, events: Events) -> None:
+    """A machine runs its own kernel again; where that fails its ledger says so, and what was measured is kept."""
+    try:
+        to_the_end(target.give_back)
+    except PgstrataError as error:
+        text = (
+            f"{spec.text} was left in another boot than its own: {error.what}; `pgstrata host restore` brings it back"
+        )
+        events.emit(Event(kind=EventKind.WARNING, text=text))
 
 
 def seconds_spent(study: StoredStudy) -> float:

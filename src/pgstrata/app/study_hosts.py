@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, Never
 
-from pgstrata.app.host import at_work
+from pgstrata.app.host import Kept, at_work, keep_nothing
 from pgstrata.app.machine import Machine
 from pgstrata.app.places import observe_capacity, socket_root
 from pgstrata.app.site import OpenedHost, open_site, site_here
@@ -143,15 +143,19 @@ class StudyHosts:
         self._opened: dict[HostSpec, tuple[OpenedHost, ExitStack]] = {}
 
     def __getitem__(self, spec: HostSpec) -> OpenedHost:
-        """A machine that was opened."""
+        """A machine that was opened; HostLostError where it was lost, and is not open again."""
+        if spec not in self._opened:
+            what, remedy = "the connection to it is closed", "give the same command again when the machine is there"
+            raise HostLostError(what, where=spec.text, remedy=remedy)
         return self._opened[spec][0]
 
-    def open(self, spec: HostSpec, *, again: bool = False) -> OpenedHost:
+    def open(self, spec: HostSpec, *, again: bool = False, keep: Kept = keep_nothing) -> OpenedHost:
         """Have a machine for oneself; nothing but pgstrata's folders is made there.
 
         Args:
             spec: which one.
             again: it was lost; what this study changed there before is undone first.
+            keep: which of these changes stay.
 
         Raises:
             HostNotFitError: another pgstrata is at work there, or has left it changed, or something else is in the way.
@@ -162,7 +166,7 @@ class StudyHosts:
             if spec.remote:
                 observe_tcp_route(opened)
                 make_places_there(opened)
-            opening.enter_context(at_work(opened.site, self.machine.clock, self.study, again=again))
+            opening.enter_context(at_work(opened.site, self.machine.clock, self.study, again=again, keep=keep))
             self._opened[spec] = opened, opening.pop_all()
         return opened
 
@@ -172,14 +176,14 @@ class StudyHosts:
         self._sweep(opened)
         stack.enter_context(scratch(opened.host, socket_root(opened.places, self.study), self.study))
 
-    def reopen(self, spec: HostSpec) -> None:
-        """Open a machine that was lost, and tidy it.
+    def reopen(self, spec: HostSpec, *, keep: Kept = keep_nothing) -> None:
+        """Open a machine that was lost, and tidy it; `keep` as for `open`.
 
         HostLostError too where what was started there before is still there.
         """
         self._close(spec)
         try:
-            self.open(spec, again=True)
+            self.open(spec, again=True, keep=keep)
             self.tidy(spec)
         except HostHeldError as error:
             what, remedy = (

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Self, TypeVar
 
-from pgstrata.app.host import make_ledger
+from pgstrata.app.boots import HostBoots
+from pgstrata.app.host import keep_nothing, make_ledger
 from pgstrata.app.machine import Machine, libpq_variables
 from pgstrata.app.places import socket_root, study_key
 from pgstrata.app.site import OpenedHost
@@ -28,6 +30,7 @@ from pgstrata.hosts.tree import send_file, send_tree
 from pgstrata.layers.registry import make_host_layers
 from pgstrata.layers.running import RunningControl
 from pgstrata.layers.server import ClusterControl
+from pgstrata.model.boot import boot_of, booted_hosts
 from pgstrata.model.experiment import Environment, HostSpec, ServerKind, ServerSpec
 from pgstrata.model.own_data import DataFile
 from pgstrata.model.plan import Plan
@@ -39,6 +42,7 @@ from pgstrata.ports.host import Host
 from pgstrata.ports.server import ServerSource
 from pgstrata.ports.target import ServerHost, Supply
 from pgstrata.report.sentences.reasons import say_reason
+from pgstrata.servers.catalogue import usual_name
 from pgstrata.servers.inspect import Inspector
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.servers.supply import PREFIX_SUPPLIER, RunningSource, Servers, address_of
@@ -85,8 +89,7 @@ class SentServers:
             PgstrataError: as `Servers.resolve`.
         """
         if spec.kind is not ServerKind.PREFIX:
-            self._refuse_foreign(spec.text)
-            return self.send(self.servers.resolve(spec))
+            return self._send_foreign(spec) if self._foreign else self.send(self.servers.resolve(spec))
         self._require_there(spec)
         self.inspector.require_enterable(spec.value)
         return self.inspector.inspect(spec, spec.value, PREFIX_SUPPLIER, {})
@@ -102,40 +105,54 @@ class SentServers:
 
     def client_tools(self) -> Build:
         """psql and the programs of drivers over there, with which data are made."""
-        self._refuse_foreign(" and ".join(self.inspector.packages.drivers) or "psql")
+        if self._foreign:
+            return self._send_foreign(ServerSpec(kind=ServerKind.EMBEDDED))
         return self.send(self.servers.client_tools())
 
-    def _refuse_foreign(self, what: str) -> None:
-        here = os.uname().machine
-        if self.machine != here:
-            raise HostNotFitError(
-                f"{what} is for {here} here, and that host is {self.machine}",
-                where=self.transport.name,
-                remedy="servers and tools are sent from a machine of the same architecture: start pgstrata on one",
-            )
+    @property
+    def _foreign(self) -> bool:
+        """Whether the machine has another architecture than this one."""
+        return usual_name(self.machine) != usual_name(os.uname().machine)
+
+    def _send_foreign(self, spec: ServerSpec) -> Build:
+        """A server for that machine's architecture: fetched here, where it does not run, and looked at there.
+
+        HostNotFitError: there is none for it.
+        """
+        try:
+            prefix, supplier = self.servers.fetch_for(spec, self.machine)
+        except HostNotFitError as error:
+            error.where = error.where or self.transport.name
+            raise
+        binary = self.servers.site.here.read(f"{prefix}/bin/postgres")
+        there = self._send_tree(prefix, hashlib.sha256(binary).hexdigest(), spec.text)
+        return self.inspector.inspect(spec, there, supplier, {})
 
     def send(self, build: Build) -> Build:
         """A build of this machine's cache over there; sent unless it is there already.
 
         All that came with it is sent, because wheels keep libraries beside the installation.
         """
-        cache = f"{self.servers.site.cache}/servers"
-        name, _, inside = build.prefix.removeprefix(f"{cache}/").partition("/")
-        target = f"{self.folder}/{name}-{build.digest[:16]}"
-        if not self.transport.exists(target):
-            self.inspector.packages.site.note(
-                f"sending {build.spec.text} ({build.version.text}) to {self.transport.name}"
-            )
-        self.transport.make_folder(self.folder, mode=0o755)
-        send_tree(self.servers.site.here, self.transport, f"{cache}/{name}", target)
-        prefix = f"{target}/{inside}".rstrip("/")
-        self.inspector.require_enterable(prefix)
+        prefix = self._send_tree(build.prefix, build.digest, f"{build.spec.text} ({build.version.text})")
         # what was compiled here looks for its libraries where it was installed here
         libraries = {"LD_LIBRARY_PATH": f"{prefix}/lib"} if build.spec.kind is ServerKind.BUILD else {}
         there = self.inspector.inspect(build.spec, prefix, build.supplier, libraries)
         # it is the same build; what its programs need to start is another machine's matter
         # (an installation that was looked at before is remembered with the libraries of then)
         return replace(build, prefix=prefix, process_environment={**libraries, **there.process_environment})
+
+    def _send_tree(self, prefix: str, digest: str, title: str) -> str:
+        """Where a prefix of the cache is over there, in a folder named by the SHA-256 of its server."""
+        cache = f"{self.servers.site.cache}/servers"
+        name, _, inside = prefix.removeprefix(f"{cache}/").partition("/")
+        target = f"{self.folder}/{name}-{digest[:16]}"
+        if not self.transport.exists(target):
+            self.inspector.packages.site.note(f"sending {title} to {self.transport.name}")
+        self.transport.make_folder(self.folder, mode=0o755)
+        send_tree(self.servers.site.here, self.transport, f"{cache}/{name}", target)
+        there = f"{target}/{inside}".rstrip("/")
+        self.inspector.require_enterable(there)
+        return there
 
 
 _SENDING: Final = "sending servers there"
@@ -167,7 +184,7 @@ def bring_file(here: Host, there: SshHost, file: DataFile, folder: str) -> DataF
 
 @dataclass(slots=True, kw_only=True)
 class MachineTarget:
-    """A machine that is up and stays up: this one, or another that ssh reaches.
+    """A machine that is there: this one, or another that ssh reaches, and that is rebooted where a visit asks for it.
 
     `client`, `sql` and `tools` are the client's on this machine, `facts` what was read of it; `sources` are the servers
     of the whole plan as they are called here, `hosts` its machines, None where there is but this one.
@@ -187,6 +204,7 @@ class MachineTarget:
     _builds: dict[str, Build] = field(init=False, default_factory=dict)
     _sent: SentServers | None = field(init=False, default=None)
     _observed: ServerHost | None = field(init=False, default=None)
+    _boots: HostBoots | None = field(init=False, default=None)
 
     def provision(self) -> Mapping[str, Build]:
         """As the contract says; a machine that is lost over it is waited for as in the preflight."""
@@ -195,12 +213,15 @@ class MachineTarget:
             # data are made there
             for key in {cell.driver for cell in self.plan.experiment.cells}:
                 self._persist(partial(self._require_driver, key))
+        if self.hosts is not None and self.spec in booted_hosts(self._environments):
+            self._boots = HostBoots(spec=self.spec, hosts=self.hosts, tell=self._step, gone=self._forget)
+            self._persist(partial(self._boots.require, [boot_of(each) for each in self._environments]))
         known: dict[str, Build] = {}
         for environment in self._environments:
             text = environment.server.text
             if text not in known:
                 where = f" on {self.spec.text}" if self.spec.remote else ""
-                self.events.emit(Event(kind=EventKind.STEP, text=f"server {text}{where}"))
+                self._step(f"server {text}{where}")
                 server = self.sources.get(text, environment.server)
                 known[text] = self._persist(partial(self._resolve, environment, server))
             self._builds[environment.name] = known[text]
@@ -211,11 +232,13 @@ class MachineTarget:
     def _require_driver(self, key: str) -> None:
         find_driver(key).require(self._opened.host)
 
-    def boot(self, environments: Sequence[Environment]) -> None:
-        """Nothing to do: the machine is up, and no environment needs a reboot."""
+    def boot(self, environments: Sequence[Environment], *, fresh: bool) -> None:
+        """As the contract says; a machine of whose boot no environment says anything stays up."""
+        if self._boots is not None and environments:
+            self._boots.boot(boot_of(environments[0]), fresh=fresh)
 
     def ready(self) -> None:
-        """Nothing to do: a connected machine is ready, and one that reboots loses its connection."""
+        """Nothing to do: a machine that reboots was waited for, and a connected one is ready."""
 
     def observe(self) -> ServerHost:
         """As the contract says; observed again after a lost connection, such as by a reboot."""
@@ -226,6 +249,10 @@ class MachineTarget:
     def release(self) -> None:
         """It stays as it is, for the next visit."""
 
+    def give_back(self) -> None:
+        if self._boots is not None:
+            self._boots.give_back()
+
     def silent(self) -> bool:
         try:
             self._opened.host.clock()
@@ -235,8 +262,12 @@ class MachineTarget:
 
     def reopen(self) -> None:
         assert self.hosts is not None
+        self._forget()
+        self.hosts.reopen(self.spec, keep=self._boots.keeps if self._boots is not None else keep_nothing)
+
+    def _forget(self) -> None:
+        """What was known of the machine over a connection that is no longer there."""
         self._sent = self._observed = None
-        self.hosts.reopen(self.spec)
 
     @property
     def _environments(self) -> tuple[Environment, ...]:
@@ -274,6 +305,9 @@ class MachineTarget:
         if self._sent is None:
             self._sent = SentServers.make(self.machine, self._opened, self._note)
         return self._sent
+
+    def _step(self, text: str) -> None:
+        self.events.emit(Event(kind=EventKind.STEP, text=text))
 
     def _note(self, text: str) -> None:
         self.events.emit(Event(kind=EventKind.NOTE, text=text))

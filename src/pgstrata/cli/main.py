@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+from pgstrata.cli.bundle import bundle, unbundle
 from pgstrata.cli.host import host_app
+from pgstrata.cli.merge import gate_merged, is_merged, merge, report_merged, show_merged
 from pgstrata.cli.options import Destination, Json, NoQueryText, duration_of, end_with, ratio_of
 from pgstrata.cli.servers import servers_app
 from pgstrata.cli.workload import workload_app
@@ -24,9 +26,16 @@ app = typer.Typer(
 app.add_typer(servers_app, name="servers")
 app.add_typer(host_app, name="host")
 app.add_typer(workload_app, name="workload")
+app.command("bundle")(bundle)
+app.command("unbundle")(unbundle)
+app.command("merge")(merge)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")]
 StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
+Shown = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study, or a bundle.")]
+Prices = Annotated[
+    Path | None, typer.Option("--prices", metavar="FILE", help="Prices of this list (TOML) instead of the plan's.")
+]
 StudyOption = Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the study.")]
 Budget = Annotated[str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, such as 10m.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order of runs.")]
@@ -115,7 +124,7 @@ def run(
 
 @app.command()
 def show(
-    study: StudyArgument,
+    study: Shown,
     json: Json = False,
     format_: Annotated[
         str | None, typer.Option("--format", help="'text': plain, at most 78 columns; 'markdown'.")
@@ -125,11 +134,12 @@ def show(
         bool, typer.Option("--why", help="What the time of a transaction went to, and what differs in it.")
     ] = False,
     no_query_text: NoQueryText = False,
+    prices: Prices = None,
 ) -> None:
     """The answer: in words, then a table for each cell."""
     from pgstrata.app.answer import load_answer
+    from pgstrata.app.opened import open_study
     from pgstrata.errors import UsageError
-    from pgstrata.store.repository import StudyFolder
 
     if format_ not in {None, "text", "markdown"}:
         remedy = "use --format text, --format markdown, or --json"
@@ -138,7 +148,11 @@ def show(
         raise UsageError(
             "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
         )
-    answer = load_answer(StudyFolder(study), shifts=json, pairs=pairs, why=why, query_text=not no_query_text)
+    if is_merged(study, ("--pairs", pairs), ("--why", why)):
+        show_merged(study, json=json, markdown=format_ == "markdown", plain=format_ == "text")
+        return
+    with open_study(study) as opened:
+        answer = load_answer(opened, shifts=json, pairs=pairs, why=why, query_text=not no_query_text, prices=prices)
     if json:
         from pgstrata.report.json.answer import answer_json
 
@@ -163,17 +177,23 @@ def show(
 
 @app.command()
 def report(
-    study: StudyArgument,
+    study: Shown,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where it goes.")] = None,
     pairs: Pairs = False,
     no_query_text: NoQueryText = False,
+    prices: Prices = None,
 ) -> None:
     """Write one self-contained HTML file: answer, tables, charts."""
+    from pgstrata.app.opened import open_study
     from pgstrata.app.report import write_report
-    from pgstrata.store.repository import StudyFolder
 
-    target = output or study / "report.html"
-    print(f"report: {write_report(StudyFolder(study), target, pairs=pairs, query_text=not no_query_text)}")
+    if is_merged(study, ("--pairs", pairs)):
+        report_merged(study, output or study / "report.html")
+        return
+    with open_study(study) as opened:
+        target = output or (study / "report.html" if opened.path == study else Path(f"{opened.path.name}.html"))
+        written = write_report(opened, target, pairs=pairs, query_text=not no_query_text, prices=prices)
+    print(f"report: {written}")
 
 
 @app.command()
@@ -234,6 +254,9 @@ def decide(
     sequential: Annotated[
         bool, typer.Option("--sequential", help="You look after each new block, until a difference shows.")
     ] = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Also one HTML file: answer, tables, charts.")
+    ] = None,
 ) -> None:
     """Apply the rule to other tools' results.
 
@@ -252,6 +275,10 @@ def decide(
         terms = replace(terms, threshold=given)
     answer = decide_file(file, terms)
     code = import_code(answer)
+    if report is not None:
+        from pgstrata.app.decision_report import write_decision
+
+        print(f"report: {write_decision(answer, report)}", file=sys.stderr)
     end_with(decision_json(answer) if json else render_decision(answer), code)
 
 
@@ -320,7 +347,7 @@ def export(
 
 @app.command()
 def gate(
-    study: StudyArgument,
+    study: Shown,
     json: Json = False,
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="NAME", help="Another metric than the plan's: never passes.")
@@ -333,10 +360,13 @@ def gate(
     differs, or nothing is worse by another metric or threshold than the plan's.
     """
     from pgstrata.app.gate import load_gate
+    from pgstrata.app.opened import open_study
     from pgstrata.report.commands.gate import gate_json, render_gate
-    from pgstrata.store.repository import StudyFolder
 
-    found = load_gate(StudyFolder(study), metric=metric, threshold=ratio_of(threshold))
+    if is_merged(study, ("--metric", metric), ("--threshold", threshold)):
+        gate_merged(study, json=json)
+    with open_study(study) as opened:
+        found = load_gate(opened, metric=metric, threshold=ratio_of(threshold))
     end_with(gate_json(found) if json else render_gate(found), found.code)
 
 

@@ -86,6 +86,8 @@ class ImportAnswer:
     sequential: bool = False
     axes: tuple[OrderedAxis, ...] = ()
     """Steps along the environments in the order of the file, over all cells first; none unless asked for."""
+    observations: tuple[Observation, ...] = ()
+    """What was compared, in the order of the file."""
 
     @property
     def paired(self) -> bool:
@@ -148,6 +150,7 @@ def decide_import(table: ResultTable, terms: ImportTerms) -> ImportAnswer:
         sequential=terms.sequential,
         levels=levels,
         axes=find_listed_axes(question, arms, levels) if levels else (),
+        observations=tuple(observations),
     )
 
 

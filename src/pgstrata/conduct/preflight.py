@@ -6,7 +6,7 @@ rest; they are spent here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -24,6 +24,7 @@ from pgstrata.conduct.rates import Maxima, choose_rates, load_rates, measure_max
 from pgstrata.conduct.rig import Rig, to_the_end
 from pgstrata.conduct.targets import targets_entered
 from pgstrata.errors import HostNotFitError, ServerFailedError
+from pgstrata.model.boot import boot_of
 from pgstrata.model.experiment import Environment, HostSpec
 from pgstrata.model.plan import Plan, PlannedRun
 from pgstrata.model.reasons import Notice
@@ -63,13 +64,22 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losse
     load_rates(rig)
     tried = _Tried()
     entered: set[HostSpec] = set()
-    for name, runs in wanted.items():
+    for name, runs in _by_boot(plan, wanted):
         hosts = {plan.experiment.environment(name).host}
         again = partial(_try_environment, rig, plan, tuple(runs.values()), tried, entered)
         losses.repeat(rig.say_reason(Notice(code="preflight", names=(name,))), hosts, again)
     choose_rates(rig, plan, tried.maxima)
     choose_ends(rig, plan, tried.ends)
     _choose_sampling(rig, plan, tried.fastest)
+
+
+def _by_boot(plan: Plan, wanted: Mapping[str, dict[str, PlannedRun]]) -> Sequence[tuple[str, dict[str, PlannedRun]]]:
+    """Environments one after the other that share a boot, so that each machine boots as seldom as possible."""
+    groups: dict[object, list[tuple[str, dict[str, PlannedRun]]]] = {}
+    for name, runs in wanted.items():
+        environment = plan.experiment.environment(name)
+        groups.setdefault((environment.host, boot_of(environment)), []).append((name, runs))
+    return [each for group in groups.values() for each in group]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

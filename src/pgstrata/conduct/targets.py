@@ -13,8 +13,10 @@ from pgstrata.model.server import Fingerprint
 
 
 @contextmanager
-def targets_entered(rig: Rig, environments: Iterable[Environment]) -> Iterator[None]:
+def targets_entered(rig: Rig, environments: Iterable[Environment], *, fresh: bool = False) -> Iterator[None]:
     """Have the machines of these environments up as they ask; within, `rig.server_hosts` says what they are.
+
+    With `fresh`, one that is booted for its visits is in a boot that none of them has used yet.
 
     One that has been entered before stays as it is. What the machine of the baseline was when it was first entered is
     kept in the study, and so is how far away the others were; each environment's own fingerprint tells of its machine.
@@ -29,13 +31,13 @@ def targets_entered(rig: Rig, environments: Iterable[Environment]) -> Iterator[N
     with ExitStack() as leaving:
         for spec, here in wanted.items():
             leaving.callback(to_the_end, partial(_leave, rig, spec))
-            _enter(rig, spec, here)
+            _enter(rig, spec, here, fresh=fresh)
         yield
 
 
-def _enter(rig: Rig, spec: HostSpec, environments: list[Environment]) -> None:
+def _enter(rig: Rig, spec: HostSpec, environments: list[Environment], *, fresh: bool) -> None:
     target = rig.targets[spec]
-    target.boot(environments)
+    target.boot(environments, fresh=fresh)
     target.ready()
     found = rig.server_hosts[spec] = target.observe()
     if spec == rig.baseline:

@@ -55,7 +55,7 @@ def conduct_visit(
     stages = [runs for stage in visit.stages if (runs := [run for run in stage.runs if run.identity in todo])]
     names = dict.fromkeys(run.environment for runs in stages for run in runs)
     residents = [experiment.environment(name) for name in names]
-    with targets_entered(rig, residents):
+    with targets_entered(rig, residents, fresh=True):
         for stretch in _keeping(rig, plan, stages, residents):
             _conduct_stages(rig, plan, stretch, tell)
 

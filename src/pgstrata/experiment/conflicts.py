@@ -7,7 +7,9 @@ from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import Path
 from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.stacks import Stack
-from pgstrata.model.experiment import ConnectionKind, Environment, ServerKind
+from pgstrata.model.boot import KERNEL, OF_MACHINES
+from pgstrata.model.boot import KEYS as BOOT_KEYS
+from pgstrata.model.experiment import ConnectionKind, ControlKind, Environment, HostKind, ServerKind
 from pgstrata.model.storage import Medium, Role, device_of, medium_of
 
 _OF_THE_CLIENT: Final = "cpu.client"
@@ -29,6 +31,40 @@ def check_hosts(environments: tuple[Environment, ...], file: ExperimentFile, fin
             continue
         for key, what, remedy in _obstacles(environment):
             findings.add(place_of(key, index, file), what, remedy)
+
+
+def _impossible_boots(environment: Environment) -> Iterator[tuple[str, str, str]]:
+    """Key, what is wrong with it, and what to do."""
+    layers, kind = environment.layers, environment.host.kind
+    for key in BOOT_KEYS:
+        if key not in layers or kind is HostKind.VM:
+            continue
+        if key in OF_MACHINES:
+            yield key, f"{key} means nothing on {environment.host.text}", 'write host = "vm:IMAGE", or take it out'
+        elif kind is HostKind.LOCAL:
+            what = f"{key} means a reboot of this machine, which would end pgstrata itself"
+            remedy = 'start pgstrata on another machine, and name this one: host = "ssh:DESTINATION"; or let pgstrata '
+            yield key, what, remedy + 'boot virtual machines: host = "vm:IMAGE"'
+    if kind is HostKind.SSH and ":" in layers.get(KERNEL, ""):
+        what = f"{layers[KERNEL]} is a file of this machine, and {environment.host.text} boots kernels of its own"
+        yield KERNEL, what, 'install that kernel over there, and name its version; or write host = "vm:IMAGE"'
+
+
+def check_boots(environments: tuple[Environment, ...], file: ExperimentFile, findings: Findings) -> None:
+    """Note boots of this machine, which would end pgstrata, and a control by reboot where none is possible."""
+    told: set[Path] = set()
+    for index, environment in enumerate(environments):
+        for key, what, remedy in _impossible_boots(environment):
+            place = place_of(key, index, file)
+            if place not in told:
+                findings.add(place, what, remedy)
+            told.add(place)
+    if ControlKind.REBOOT in file.controls and not all(environment.host.remote for environment in environments):
+        findings.add(
+            ("controls", file.controls.index(ControlKind.REBOOT)),
+            "the control reboot would reboot this machine, which would end pgstrata itself",
+            'start pgstrata on another machine, and name this one: host = "ssh:DESTINATION"; or take the control out',
+        )
 
 
 def _obstacles(environment: Environment) -> Iterator[tuple[str, str, str]]:

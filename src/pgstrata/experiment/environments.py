@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
-from pgstrata.experiment.conflicts import check_hosts, check_storage, usual_connection
+from pgstrata.experiment.conflicts import check_boots, check_hosts, check_storage, usual_connection
 from pgstrata.experiment.factors import Factor, LevelChoice, read_factors
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import MOST, Path, WrongValueError, slug, suggest, unique
@@ -28,7 +28,7 @@ from pgstrata.model.experiment import (
 _DEFAULT_SERVER = ServerSpec(kind=ServerKind.EMBEDDED)
 # Controls, and what is added to the name of the baseline.
 _OF_ANY_SERVER: Final = frozenset({"server", "host", "options"})
-_CONTROL_NAMES: Final = {ControlKind.SAME: "control", ControlKind.REBUILD: "rebuild"}
+_CONTROL_NAMES: Final = {ControlKind.SAME: "control", ControlKind.REBOOT: "reboot", ControlKind.REBUILD: "rebuild"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,7 @@ def read_environments(file: ExperimentFile, reader: StackReader, *, lone: bool =
     _check_running(environments, factors, file, findings)
     environments = with_restarts(environments, file.restart, findings)
     check_hosts(environments, file, findings)
+    check_boots(environments, file, findings)
     check_storage(environments, file, findings)
     _check_builds(environments, listed, findings)
     return Environments(all=_with_controls(environments, baseline, file.controls), baseline=baseline, factors=keys)

@@ -3,6 +3,7 @@
 Whether there is such a machine is found out when it is connected to.
 """
 
+import re
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError
@@ -11,12 +12,14 @@ from pgstrata.model.experiment import HostKind, HostSpec
 # The port is the user's config's to say where the destination does not; the name may be an alias of it.
 _FORBIDDEN: Final = frozenset("'\"\\`$;&|<>()*?#")
 _REMEDY: Final = (
-    'write "local", or "ssh:" and what you would tell ssh: "ssh:db1", "ssh:user@db1", "ssh://user@db1:2222"'
+    'write "local", or "ssh:" and what you would tell ssh: "ssh:db1", "ssh:user@db1", "ssh://user@db1:2222"; or "vm:" '
+    "and the name of a root image (`pgstrata vm list`)"
 )
+_IMAGE: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 def parse_host(level: str) -> HostSpec:
-    """A level such as local, ssh:db1, ssh:user@db1 or ssh://user@db1:2222.
+    """A level such as local, ssh:db1, ssh:user@db1, ssh://user@db1:2222 or vm:bookworm.
 
     Raises:
         WrongValueError: that is no host.
@@ -25,6 +28,10 @@ def parse_host(level: str) -> HostSpec:
     if text == HostKind.LOCAL:
         return HostSpec()
     kind, colon, rest = text.partition(":")
+    if kind == HostKind.VM and colon:
+        if not _IMAGE.fullmatch(rest):
+            raise WrongValueError(f"{rest!r} cannot be the name of a root image", "use a-z, 0-9, dots and hyphens")
+        return HostSpec(kind=HostKind.VM, destination=rest)
     if kind != HostKind.SSH or not colon:
         near = f'did you mean "ssh:{text}"? ' if is_destination(text) and not kind.isdigit() else ""
         raise WrongValueError(f"{text!r} is not a host", f"{near}{_REMEDY}")

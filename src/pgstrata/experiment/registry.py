@@ -18,8 +18,8 @@ _OWN: Final[Mapping[str, FactorKey]] = {
         wrong_levels='["16", "19"]',
     ),
     "host": FactorKey(
-        meaning="Machine on which the server runs: local, or ssh:DESTINATION as your own ssh takes it; "
-        "the client stays here.",
+        meaning="Machine on which the server runs: local, ssh:DESTINATION as your own ssh takes it, or vm:IMAGE, a "
+        "virtual machine that pgstrata boots; the client stays here.",
         wrong='"ssh:-l root"',
         wrong_levels='["local", "db1"]',
     ),

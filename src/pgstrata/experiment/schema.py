@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, TypeVar
 
 from pgstrata.experiment.clients import CLIENTS, THREADS, Clients
+from pgstrata.experiment.prices import PRICES
 from pgstrata.experiment.registry import factor_keys
 from pgstrata.experiment.tiers import SCALE, Tier
 from pgstrata.experiment.values import (
@@ -42,6 +43,7 @@ from pgstrata.model.experiment import ControlKind, Interleave, Order, Placement,
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.objective import Objective
 from pgstrata.model.plan import HORIZON
+from pgstrata.model.price import Price
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD
 
 _T = TypeVar("_T")
@@ -218,7 +220,7 @@ class ExperimentFile:
     blocks: int = _key(count("blocks", 1, HORIZON), "Most blocks that are measured.", usual=HORIZON)
     budget: float | None = _key(SECONDS, "Time after which no further block is begun.")
     controls: tuple[ControlKind, ...] = _list(
-        "Environments that must not differ from the baseline. Available: same, rebuild.",
+        "Environments that must not differ from the baseline. Available: same, reboot, rebuild.",
         kind=choice("control", ControlKind),
     )
     reset: Reset = _key(choice("reset", Reset), "What happens to the data between runs.", usual="clone")
@@ -259,6 +261,12 @@ class ExperimentFile:
         COMMANDS,
         "Commands that restart running servers (dsn:) before each of their runs, by level of the factor server. "
         "They are executed on this machine as the user who started pgstrata.",
+        absent={},
+    )
+    prices: Mapping[str, Price] = _key(
+        PRICES,
+        "What an hour of a machine costs, by host or by the name of an environment: per_hour, as_of, includes, source. "
+        "All in one currency. Prices change nothing that is measured.",
         absent={},
     )
     allow: AllowTable = _table("allow", "What is knowingly allowed.", AllowTable)

@@ -168,7 +168,7 @@ class _Reader:
 
 def _list_remedy(path: Path) -> str:
     if path == ("controls",):
-        return 'write controls = ["same"] or ["rebuild"]'
+        return 'write controls = ["same"], ["reboot"] or ["rebuild"]'
     if path[-1] == "scripts":
         return 'write scripts = [{ file = "script.sql", weight = 1 }]'
     return f"write it as [[{path[-1]}]], with two brackets, once for each"

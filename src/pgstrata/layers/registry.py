@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.experiment.layers import LAYERS
+from pgstrata.layers.boot import BootLayer
 from pgstrata.layers.cgroups import Controller
 from pgstrata.layers.cpu import CpuLayer
 from pgstrata.layers.frequency import FOLDER, governor_change, turbo_change
@@ -25,6 +26,7 @@ from pgstrata.model.changes import Change
 from pgstrata.model.experiment import Environment
 from pgstrata.ports.host import Host
 from pgstrata.ports.layer import HostLayer
+from pgstrata.system.boots import BootWay, NextBoot, boot_change
 from pgstrata.system.groups import base_change, group_change
 from pgstrata.system.storage import (
     Place,
@@ -42,7 +44,8 @@ _SIZE: Final = 1 << 30
 _UNIFIED: Final = 2
 _QUEUE: Final = "/sys/block/DISK/queue"
 _PROGRAM: Final = re.compile(
-    r"(?<![\w./$-])(chattr|chmod|chown|dd|fallocate|losetup|mkdir|mkfs\.\w+|mount|mv|rm|rmdir|sync|truncate|umount|wipefs)"
+    r"(?<![\w./$-])(bootctl|chattr|chmod|chown|dd|fallocate|grub2?-editenv|grub2?-reboot|kexec|losetup|mkdir|mkfs\.\w+|mount|mv|reboot|rm|rmdir|"
+    r"sync|systemctl|truncate|umount|wipefs)"
     r"(?![\w.=/-])"
 )
 _WRITES: Final = re.compile(r"(?:echo|printf|cat)\b[^\n;|&]*[^2&]>\"?[$/f]")
@@ -55,6 +58,16 @@ class Ground:
     storage: str
     user: str
     cgroup: int
+
+
+def boot_changes(_: Ground) -> Iterator[tuple[str, Change]]:
+    """Another kernel for one boot, by the loader or by kexec."""
+    for way in (BootWay.GRUB, BootWay.SYSTEMD):
+        yield "kernel", boot_change(NextBoot(release="RELEASE", way=way, entry="ENTRY"))
+    yield (
+        "boot.options",
+        boot_change(NextBoot(release="RELEASE", way=BootWay.KEXEC, options=("WORD",), image="IMAGE", line="LINE")),
+    )
 
 
 def memory_changes(_: Ground) -> Iterator[tuple[str, Change]]:
@@ -173,6 +186,7 @@ class LayerEntry:
 
 
 HOST_LAYERS: Final[dict[str, LayerEntry]] = {
+    "boot": LayerEntry(make=lambda site: BootLayer(site.host), changes=boot_changes),
     "sysctl": LayerEntry(make=lambda site: SysctlLayer(site.host), changes=sysctl_changes),
     "storage": LayerEntry(make=lambda site: site.storage, changes=storage_changes),
     "memory": LayerEntry(make=lambda site: MemoryLayer(site.host), changes=memory_changes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, PgstrataError
@@ -132,7 +133,15 @@ class HostLedger:
         raise_if_kept(self._files, undone)
 
 
-def restore(host: Host, privilege: tuple[str, ...], folder: str, *, force: bool = False, at: At = go_on) -> Undone:
+def restore(
+    host: Host,
+    privilege: tuple[str, ...],
+    folder: str,
+    *,
+    force: bool = False,
+    keep: Callable[[Entry], bool] = lambda _: False,
+    at: At = go_on,
+) -> Undone:
     """Undo everything that no living pgstrata needs; entries of an earlier boot are closed by observation.
 
     Args:
@@ -140,6 +149,7 @@ def restore(host: Host, privilege: tuple[str, ...], folder: str, *, force: bool 
         privilege: as of `HostLedger`.
         folder: that of the ledger.
         force: also what somebody else changed meanwhile.
+        keep: tells entries that are left as they are.
         at: called at each step.
 
     Raises:
@@ -148,6 +158,7 @@ def restore(host: Host, privilege: tuple[str, ...], folder: str, *, force: bool 
     state = host_state(host, folder)
     files = EntryFiles(host=host, privilege=privilege, folder=folder)
     files.sweep_aside()
-    undone = Undoer(files=files, at=at).undo(state.dirty, boot_id=state.boot_id, force=force)
+    dirty = [entry for entry in state.dirty if not keep(entry)]
+    undone = Undoer(files=files, at=at).undo(dirty, boot_id=state.boot_id, force=force)
     raise_if_kept(files, undone, state.unreadable)
     return undone

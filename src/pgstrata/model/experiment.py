@@ -11,6 +11,7 @@ from typing import Final
 from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.objective import Objective
 from pgstrata.model.own_data import OwnData
+from pgstrata.model.price import Price
 from pgstrata.model.secret import Secret
 
 
@@ -61,13 +62,15 @@ class HostKind(StrEnum):
 
     LOCAL = "local"
     SSH = "ssh"
+    VM = "vm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSpec:
     """A level of the factor `host`: the machine on which the server runs; the client is always on this one.
 
-    `destination` is what the user's own ssh is told: an alias, user@host, ssh://user@host:port.
+    `destination` is what the user's own ssh is told: an alias, user@host, ssh://user@host:port. Of a virtual machine
+    that pgstrata boots it is the name of its root image.
     """
 
     kind: HostKind = HostKind.LOCAL
@@ -146,6 +149,7 @@ class ControlKind(StrEnum):
     """What is repeated in a control."""
 
     SAME = "same"
+    REBOOT = "reboot"
     REBUILD = "rebuild"
 
 
@@ -317,6 +321,8 @@ class Experiment:
     profile_cpu: bool = False
     query_text: bool = True
     order: Order = Order.RANDOM
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """Of an hour of the machine, by the name of an environment; the same measurements serve any price."""
 
     @property
     def hosts(self) -> tuple[HostSpec, ...]:

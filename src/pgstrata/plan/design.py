@@ -11,7 +11,7 @@ from typing import Final
 from pgstrata.experiment.layers import find_layer_key
 from pgstrata.experiment.layers.declaration import Together
 from pgstrata.model.driver import Capabilities
-from pgstrata.model.experiment import Cell, Environment, Experiment, Interleave, Reset, ServerKind
+from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment, Interleave, Reset, ServerKind
 from pgstrata.model.plan import Design, HostCapacity
 from pgstrata.model.reasons import Reason
 from pgstrata.model.workload import Workload
@@ -206,6 +206,9 @@ def too_much_memory(
 
 def _layers_apart(environments: Iterable[Environment]) -> Iterable[Reason]:
     """Why layers below the servers keep them apart: some belong to the whole host, some to one server at a time."""
+    environments = tuple(environments)
+    if any(environment.control is ControlKind.REBOOT for environment in environments):
+        yield Reason(code="rebooted")
     levels = [environment.layers for environment in environments]
     keys = {key: find_layer_key(key).together for each in levels for key in each}
     if alone := [key for key, together in keys.items() if together is Together.FOR_ONE]:

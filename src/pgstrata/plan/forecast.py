@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from pgstrata.model.boot import boots_of
 from pgstrata.model.experiment import DEFAULT_RUN, Cell, ControlKind, Environment, Experiment
 from pgstrata.model.objective import STEPS
 from pgstrata.model.plan import DatasetNeed, Design, Forecast
@@ -38,6 +39,8 @@ _CLONE_BYTES_PER_SECOND: Final = 400 * MB
 _IMAGE_BYTES_PER_SECOND: Final = 200 * MB
 # Those of all suppliers are smaller, and the smallest image is larger.
 _INSTALLATION: Final = 128 * MB
+# From the command to the first connection; servers of many disks take minutes.
+_SECONDS_PER_BOOT: Final = 60.0
 _SECONDS_PER_INITDB: Final = 5.0
 _SECONDS_AROUND_A_RUN: Final = 2.0
 # A step of a search has a client of its own, which starts and connects.
@@ -63,6 +66,7 @@ def forecast(experiment: Experiment, workloads: Mapping[str, Workload], designs:
             opening += arms * warmup_of(cell, design) * min(design.stretched, experiment.blocks)
     images = _Images.of(experiment.environments)
     per_block += sum(_image_seconds(experiment, cell, workloads, images) for cell in experiment.cells)
+    per_block += _SECONDS_PER_BOOT * len(boots_of(experiment.environments))
     building = sum(_SECONDS_PER_INITDB + max(least, need.bytes / _BUILD_BYTES_PER_SECOND) for need, least in built)
     climbing = sum(arms * SECONDS_OF_MAXIMUM for cell in experiment.cells if cell.until_falls or cell.rate_share)
     return Forecast(

@@ -15,7 +15,7 @@ from pgstrata.model.own_data import DataFile, OwnData
 from pgstrata.model.plan import FORMER_HORIZON, HORIZON, Design
 
 _NOT_FIXING: Final = {
-    Experiment: frozenset({"question", "text", "notes", "budget", "interleave"}),
+    Experiment: frozenset({"question", "text", "notes", "budget", "interleave", "prices"}),
     ServerSpec: frozenset({"conninfo"}),
     OwnData: frozenset({"size", "folder"}),
     DataFile: frozenset({"name", "path", "bytes", "stamp"}),

@@ -7,6 +7,7 @@ import random
 from collections.abc import Collection, Sequence
 from typing import TypeVar
 
+from pgstrata.model.boot import booted_hosts, group_of
 from pgstrata.model.experiment import Cell, Environment, Experiment, Order
 from pgstrata.model.plan import Block, Design, PlannedRun, Stage, Visit
 
@@ -24,17 +25,39 @@ def lay_out(experiment: Experiment, designs: Sequence[Design], number: int) -> B
 
 
 def _turns(experiment: Experiment, number: int, together: Collection[str]) -> tuple[Visit, ...]:
-    """One visit for each environment; within it its cells, one run each."""
-    visits: list[Visit] = []
+    """One visit for each environment, or for each boot; within it the cells of each environment, one run each."""
     alone = tuple(cell for cell in experiment.cells if cell.identity not in together)
     if not alone:
         return ()
-    for environment in _shuffled(experiment.environments, experiment.seed, number, "environments"):
-        cells = _in_order(experiment, alone, number, "cells", environment.name)
-        stages = tuple(_stage(experiment, number, (environment,), cell) for cell in cells)
-        identity = f"b{number:02d}/{environment.name}"
-        visits.append(Visit(identity=identity, residents=(environment.name,), stages=stages))
-    return tuple(visits)
+    order = _shuffled(experiment.environments, experiment.seed, number, "environments")
+    return tuple(_turn(experiment, number, group, alone) for group in _grouped(experiment, number, order))
+
+
+def _grouped(experiment: Experiment, number: int, order: Sequence[Environment]) -> Sequence[Sequence[Environment]]:
+    """Each environment for itself; those of a machine that is booted together with all that ask for the same boot.
+
+    So each block boots each of them once: boots are its whole plots, environments within a boot its subplots. Boots are
+    shuffled for themselves, because the first of many environments would mostly be one of the largest group.
+    """
+    booted = booted_hosts(experiment.environments)
+    if not booted:
+        return [(environment,) for environment in order]
+    groups: dict[object, list[Environment]] = {}
+    for environment in order:
+        key = group_of(environment) if environment.host in booted else environment.name
+        groups.setdefault(key, []).append(environment)
+    return _shuffled(list(groups.values()), experiment.seed, number, "boots")
+
+
+def _turn(experiment: Experiment, number: int, group: Sequence[Environment], cells: Sequence[Cell]) -> Visit:
+    """A visit of these environments, one after the other with all its cells."""
+    stages = tuple(
+        _stage(experiment, number, (environment,), cell)
+        for environment in group
+        for cell in _in_order(experiment, cells, number, "cells", environment.name)
+    )
+    names = tuple(environment.name for environment in group)
+    return Visit(identity=f"b{number:02d}/{names[0]}", residents=names, stages=stages)
 
 
 def _slices(experiment: Experiment, number: int, together: Collection[str]) -> Visit:

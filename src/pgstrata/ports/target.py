@@ -1,7 +1,7 @@
 """A machine on which servers run: provisioned once in a study, and entered by each visit, below the layers.
 
 Entering boots it as the environments of the visit ask, waits until it can be used, and observes it; so its facts are
-those of its boot. The contract stays provisional until a machine that pgstrata itself boots uses it.
+those of its boot.
 """
 
 from __future__ import annotations
@@ -57,10 +57,15 @@ class Target(Protocol):
         Once in a pass over a plan, before the first visit. Every error names a remedy.
         """
 
-    def boot(self, environments: Sequence[Environment]) -> None:
+    def boot(self, environments: Sequence[Environment], *, fresh: bool) -> None:
         """Have it up as these environments ask, which all ask for the same; nothing where it is up so already.
 
-        HostNotFitError where it cannot be.
+        Args:
+            environments: those of a visit.
+            fresh: where they ask for a boot, it must be one that no visit has used yet: boots are what is repeated.
+
+        Raises:
+            HostNotFitError: it cannot be, or did not come up as it was told to.
         """
 
     def ready(self) -> None:
@@ -71,6 +76,9 @@ class Target(Protocol):
 
     def release(self) -> None:
         """Leave it at the end of a visit, also of one that did not come as far as `ready`."""
+
+    def give_back(self) -> None:
+        """Bring it back to the boot in which it was found, if it has another one; at the end of a pass over a plan."""
 
     def silent(self) -> bool:
         """Whether it should answer, and the connection to it is broken."""

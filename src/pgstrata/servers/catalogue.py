@@ -181,15 +181,19 @@ def _find(archives: Sequence[_Archive], level: str, lack: str) -> _Archive:
     raise UsageError(lack, remedy=f"use one of {levels}, or prefix:DIR for an installed server")
 
 
+def usual_name(machine: str) -> str:
+    """The name of an architecture on Linux, from what any `uname -m` prints."""
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(machine.lower(), machine.lower())
+
+
 def parse_architecture(machine: str) -> Architecture:
     """The architecture from what `uname -m` prints.
 
     Raises:
         HostNotFitError: there are no wheels for it.
     """
-    name = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine.lower(), machine.lower())
     try:
-        return Architecture(name)
+        return Architecture(usual_name(machine))
     except ValueError as error:
         raise HostNotFitError(
             f"there are no ready-made servers for the architecture {machine}",

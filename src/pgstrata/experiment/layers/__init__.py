@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError, suggest
+from pgstrata.experiment.layers.boot import BOOT
 from pgstrata.experiment.layers.build import BUILD
 from pgstrata.experiment.layers.cpu import CPU
 from pgstrata.experiment.layers.declaration import Layer, LayerKey
@@ -19,6 +20,7 @@ from pgstrata.experiment.layers.sysctl import SYSCTL
 from pgstrata.experiment.values import Scalar
 
 LAYERS: Final[dict[str, Layer]] = {
+    "boot": BOOT,
     "memory": MEMORY,
     "cpu": CPU,
     "limits": LIMITS,

@@ -40,7 +40,7 @@ def render_decision(answer: ImportAnswer) -> str:
     told = [list(say_answer(answer)), list(say_main_steps(answer))]
     if answer.levels:
         told.reverse()
-    doubts = list(_group(answer))
+    doubts = list(group_doubts(answer))
     parts = [
         *([line for text in said for line in wrap(f"{capitalise(text)}.")] for said in told),
         _remarks(text for early, text in doubts if early),
@@ -60,7 +60,7 @@ def _single_steps(answer: ImportAnswer) -> list[str]:
 # ------------------------------------------------------------------------------------------------ remarks
 
 
-def _group(answer: ImportAnswer) -> Iterator[tuple[bool, str]]:
+def group_doubts(answer: ImportAnswer) -> Iterator[tuple[bool, str]]:
     """Sentences with whether they are told before the table; of many doubts of one kind the first, and a count."""
     kinds: dict[str, list[Doubt]] = {doubt.code: [] for doubt in answer.warnings}
     for doubt in (*answer.warnings, *(each for item in answer.headlines for each in item.warnings)):
@@ -138,6 +138,7 @@ def decision_json(answer: ImportAnswer) -> str:
         ],
         "sustained": [],
         "rates": [],
+        "worth": None,
         "ladders": [],
         "load_findings": [],
         "statements": [],

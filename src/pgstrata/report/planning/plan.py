@@ -7,8 +7,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.boot import booted_hosts, boots_of, steady_host
 from pgstrata.model.driver import DEFAULT_DRIVER
-from pgstrata.model.experiment import Cell, ControlKind, Environment
+from pgstrata.model.experiment import Cell, ControlKind, Environment, HostKind
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.objective import STEPS, step_seconds
@@ -88,6 +89,11 @@ def _environments(plan: Plan) -> Iterator[str]:
             yield _LIST + ", ".join(_pairs(shared))
     if any(environment.layers for environment in experiment.environments):
         yield "  the host is changed for each run and is as it was afterwards (`pgstrata host status`)"
+    for host in experiment.apart:
+        if number := sum(group.host == host for group in boots_of(experiment.environments)):
+            times = render_count(number, "time")
+            end = "is switched off" if host.kind is HostKind.VM else "boots its own kernel"
+            yield f"  {host.text} boots {times} in each block, and {end} at the end"
 
 
 def _pairs(values: Mapping[str, str], without: Mapping[str, str] = MappingProxyType({})) -> list[str]:
@@ -135,8 +141,10 @@ def _order(plan: Plan) -> Iterator[str]:
     if not plan.blocks:
         return
     yield "  block 1, drawn from the seed:"
+    booted = booted_hosts(plan.experiment.environments)
     for visit in plan.blocks[0].visits:
-        mark = " (up together)" if len(visit.residents) > 1 else ""
+        rebooted = plan.experiment.environment(visit.residents[0]).host in booted
+        mark = " (one boot)" if rebooted else " (up together)" if len(visit.residents) > 1 else ""
         yield from (f"    {run.identity}{mark}" for stage in visit.stages for run in stage.runs)
     if rest := len(plan.blocks) - 1:
         more = (
@@ -181,7 +189,10 @@ def _say_sensitivity(plan: Plan, file: str) -> Iterator[str]:
 
         yield from power_lines(plan)
         yield from say_threshold(plan)
-    missing, host = _missing(plan), plan.experiment.only_host
+    missing, host = _missing(plan), steady_host(plan.experiment)
+    if host is None and plan.experiment.only_host is not None:
+        yield "no noise floor: floors are of one boot; the control reboot shows how equal boots differ"
+        return
     if host is None:
         yield "no noise floor: floors are of servers on one machine; a control shows how equals differ on each"
         return

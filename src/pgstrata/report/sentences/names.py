@@ -10,10 +10,11 @@ from pgstrata.units import render_bytes, render_count, render_duration
 
 _AGAIN = {
     ControlKind.SAME: "a second time",
+    ControlKind.REBOOT: "booted a second time",
     ControlKind.REBUILD: "on data built anew",
 }
 TOGETHER: Final = "all cells together"
-_OF_BYTES: Final = frozenset({"limits.memory", "limits.read_bytes", "limits.write_bytes"})
+_OF_BYTES: Final = frozenset({"vm.memory", "limits.memory", "limits.read_bytes", "limits.write_bytes"})
 
 
 def name_environment(environment: Environment, experiment: Experiment) -> str:

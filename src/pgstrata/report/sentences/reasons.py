@@ -89,6 +89,7 @@ _OF_DESIGNS: Final = {
     "memory": "all servers together would need {value:bytes} of {of:bytes} of memory",
     "moving": "{names} moves work in time: a paused server does it in the other one's slice",
     "nothing_written": "the environments can be up together, and nothing is written",
+    "rebooted": "the control is booted a second time",
     "of_host": "{names} cannot differ between servers that are up together on one host",
     "profile": "a profile of statements would count the pauses",
     "reset": 'reset = "{names}" keeps a server from run to run',

@@ -1,0 +1,162 @@
+"""The boots of one machine in a study: into the kernel that a visit asks for, and back at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from pgstrata.app.host import make_ledger
+from pgstrata.app.site import OpenedHost
+from pgstrata.app.study_hosts import StudyHosts
+from pgstrata.boots.menu import BootMenu, choose_boot
+from pgstrata.boots.observe import observe_menu
+from pgstrata.boots.reboot import PATIENCE, BootPatience, Reboot
+from pgstrata.errors import BootFailedError
+from pgstrata.ledger.entries import host_state
+from pgstrata.model.boot import Boot
+from pgstrata.model.changes import Entry
+from pgstrata.model.experiment import HostSpec
+from pgstrata.ports.host import Command, observe_boot
+from pgstrata.system.boots import BOOTED, BootWay, NextBoot, boot_change, plain_reboot
+
+
+def own_boot(entry: Entry, study: str) -> bool:
+    """Whether an entry of the ledger says that this study has booted a machine into another kernel than its own."""
+    return entry.what == BOOTED and entry.owner.study == study
+
+
+@dataclass(slots=True, kw_only=True)
+class HostBoots:
+    """Boots another machine, which `hosts` has open, whenever a visit needs that.
+
+    Its default entry stays as it is. What it was booted into stands in its ledger until it runs its own kernel again.
+    `tell` says what is waited for; `gone` is called when a connection was replaced.
+    """
+
+    spec: HostSpec
+    hosts: StudyHosts
+    tell: Callable[[str], None]
+    gone: Callable[[], None]
+    patience: BootPatience = PATIENCE
+    _menu: BootMenu | None = field(init=False, default=None)
+    _boots: dict[Boot, NextBoot] = field(init=False, default_factory=dict)
+    _present: NextBoot | None = field(init=False, default=None)
+    _boot_id: str = field(init=False, default="")
+    _visited: bool = field(init=False, default=True)
+
+    def require(self, boots: Iterable[Boot]) -> None:
+        """Find out how each of these boots is done, before anything is measured.
+
+        Raises:
+            HostNotFitError: a kernel is not there, or there is no way to start it.
+        """
+        wanted = tuple(dict.fromkeys(boots))
+        if self._menu is None:
+            self._bring_home()
+            self._menu = observe_menu(self._opened.transport, self._opened.site.privilege)
+            self._boot_id = observe_boot(self._opened.transport)
+        words = {word for boot in wanted for word in boot.options}
+        for boot in wanted:
+            self._boots[boot] = choose_boot(self._menu, boot, words=words, where=self.spec.text)
+
+    def boot(self, boot: Boot, *, fresh: bool) -> None:
+        """Have the machine up as asked; nothing is done where it is.
+
+        Args:
+            boot: one of those that were required.
+            fresh: no visit may have used this boot before.
+
+        Raises:
+            BootFailedError: it did not come back, or not as asked.
+            HostNotFitError, HostLostError: as opening it.
+        """
+        wanted = self._boots[boot]
+        if self._runs(wanted) and not (fresh and self._visited):
+            self._visited = self._visited or fresh
+            return
+        self._reboot(wanted)
+        self._visited = fresh
+
+    def keeps(self, entry: Entry) -> bool:
+        """Whether an entry of the ledger says what the machine is booted into at present."""
+        return entry.what == BOOTED and self._present is not None and entry.value == self._present.text
+
+    def give_back(self) -> None:
+        """Have it run its own kernel again, if it was booted into another one."""
+        if self._present is not None and self._present.way is not BootWay.DEFAULT and self._menu is not None:
+            self._reboot(NextBoot(release=self._menu.running, way=BootWay.DEFAULT))
+
+    def _bring_home(self) -> None:
+        """Boot its own kernel where a killed pgstrata of this study left it in another one."""
+        site = self._opened.site
+        if not site.transport.exists(site.ledger):
+            return
+        left = [entry for entry in host_state(site.transport, site.ledger).entries if own_boot(entry, self.hosts.study)]
+        if left:
+            self.tell(f"{self.spec.text} was left with {left[-1].value}")
+            self._reboot(NextBoot(release="its own kernel", way=BootWay.DEFAULT))
+            self._present = None
+
+    @property
+    def _opened(self) -> OpenedHost:
+        return self.hosts[self.spec]
+
+    def _runs(self, wanted: NextBoot) -> bool:
+        if observe_boot(self._opened.transport) != self._boot_id:
+            # somebody else rebooted it, or it did so itself: which kernel it took is looked at by booting it
+            self._present, self._visited = None, True
+            return False
+        if self._present is None:
+            return wanted.way is BootWay.DEFAULT
+        return self._present == wanted
+
+    def _reboot(self, wanted: NextBoot) -> None:
+        self.tell(f"booting {self.spec.text}: {wanted.text}")
+        before = observe_boot(self._opened.transport)
+        self._begin(wanted)
+        self._present = wanted
+        waiting = Reboot(
+            name=self.spec.text,
+            wanted=wanted.text,
+            host=lambda: self._opened.transport,
+            reopen=self._reopen,
+            clock=self.hosts.machine.clock,
+            patience=self.patience,
+        )
+        waiting.wait(before)
+        self._boot_id = observe_boot(self._opened.transport)
+        self._check(wanted)
+
+    def _begin(self, wanted: NextBoot) -> None:
+        opened = self._opened
+        if wanted.way is BootWay.DEFAULT:
+            opened.transport.run(Command(argv=(*opened.site.privilege, *plain_reboot().argv)))
+            return
+        ledger, change = make_ledger(opened.site, self.hosts.machine.clock, self.hosts.study), boot_change(wanted)
+        if wanted == self._present:
+            # it stands in the ledger already
+            opened.transport.run(Command(argv=(*opened.site.privilege, *change.do.argv)))
+        else:
+            ledger.change(change)
+
+    def _reopen(self) -> None:
+        self.gone()
+        self.hosts.reopen(self.spec, keep=self.keeps)
+
+    def _check(self, wanted: NextBoot) -> None:
+        """BootFailedError where the machine came up with something else than it was told to boot."""
+        read = boot_change(wanted).read
+        found = self._opened.transport.run(Command(argv=read.argv)).text.strip()
+        if found == wanted.text or wanted.way is BootWay.DEFAULT:
+            return
+        menu = observe_menu(self._opened.transport, self._opened.site.privilege)
+        self._present = None
+        # nothing of it is left, and its entry is closed
+        self._reopen()
+        raise BootFailedError(
+            f"{self.spec.text} was told to boot {wanted.text} and came up with {menu.running}",
+            where=self.spec.text,
+            details=(f"its command line: {menu.line}",),
+            remedy="it fell back to its default entry: its console or `journalctl -b -1` says why the other kernel "
+            "did not come up",
+        )

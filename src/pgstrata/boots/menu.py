@@ -1,0 +1,216 @@
+"""Pure: the kernels that a machine has, and the ways to start one of them once, from what it says.
+
+Sources: the menu as grub-mkconfig writes it (grub.cfg, its `menuentry` and `submenu` with `$menuentry_id_option`);
+the Boot Loader Specification for `/boot/loader/entries/*.conf`; `bootctl list --json=short`, systemd 250 and later.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pgstrata.errors import HostNotFitError
+from pgstrata.model.boot import Boot, is_of_series
+from pgstrata.system.boots import BootWay, NextBoot
+
+_IMAGE: Final = re.compile(r"(?:vmlinuz|vmlinux|Image|kernel)-(?P<release>[0-9].*)")
+_BLOCK: Final = re.compile(r"\s*(menuentry|submenu)\s.*\{\s*$")
+_ID: Final = re.compile(r"(?:\$menuentry_id_option|--id[ =])\s*'([^']+)'|--id[ =](\S+)")
+_LINUX: Final = re.compile(r"\s*linux(?:16|efi)?\s+(\S+)(.*)$")
+_RESCUE: Final = re.compile(r"\b(single|recovery|rescue|emergency)\b")
+# Words of a command line that a boot loader adds for itself.
+_OF_THE_LOADER: Final = ("BOOT_IMAGE=", "initrd=")
+_MOST_NAMED: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledKernel:
+    """A kernel with the paths of its files; `initrd` is empty where it has none."""
+
+    release: str
+    image: str
+    initrd: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootMenu:
+    """How a machine can be booted.
+
+    `running` is the release that it runs, `line` its command line. `entries` are the loader's names of releases, by
+    the way to choose one of them; `kexec` says whether a kernel can be started without a loader.
+    """
+
+    running: str
+    line: str
+    kernels: tuple[InstalledKernel, ...] = ()
+    entries: Mapping[BootWay, Mapping[str, str]] = field(default_factory=dict)
+    kexec: bool = False
+
+
+def parse_menu(sections: Mapping[str, str]) -> BootMenu:
+    """A menu from what `observe.read_menu` kept, by the names of its sections."""
+    files = sections.get("files", "").split()
+    programs = set(sections.get("programs", "").split())
+    specified = {path: text for path, text in sections.items() if path.endswith(".conf")}
+    entries: dict[BootWay, Mapping[str, str]] = {}
+    if sections.get("bootctl", "").strip():
+        entries[BootWay.SYSTEMD] = parse_bootctl(sections["bootctl"])
+    grub = {**parse_specified(specified), **parse_grub(sections.get("grub", ""))}
+    for way in (BootWay.GRUB, BootWay.GRUB2):
+        if grub and way in programs:
+            entries[way] = grub
+            break
+    return BootMenu(
+        running=sections.get("running", "").strip(),
+        line=sections.get("line", "").strip(),
+        kernels=tuple(sorted(_kernels(files), key=lambda kernel: release_key(kernel.release))),
+        entries={way: found for way, found in entries.items() if found},
+        kexec="kexec" in programs and sections.get("kexec_disabled", "").strip() == "0",
+    )
+
+
+def _kernels(files: Sequence[str]) -> Iterator[InstalledKernel]:
+    names = set(files)
+    for path in files:
+        found = _IMAGE.fullmatch(posixpath.basename(path))
+        if found is None:
+            continue
+        release, folder = found["release"], posixpath.dirname(path)
+        candidates = (f"initrd.img-{release}", f"initramfs-{release}.img", f"initrd-{release}")
+        initrd = next((f"{folder}/{name}" for name in candidates if f"{folder}/{name}" in names), "")
+        yield InstalledKernel(release=release, image=path, initrd=initrd)
+
+
+def parse_grub(text: str) -> Mapping[str, str]:
+    """Entries of a grub.cfg as `grub-reboot` takes them, by release: SUBMENU>ENTRY; without those for rescue.
+
+    Of several with one release the first within a submenu counts, which names the release and stays when another
+    becomes the default; else the first.
+    """
+    found: dict[str, str] = {}
+    nested: set[str] = set()
+    within: list[str | None] = []
+    for line in text.splitlines():
+        if _BLOCK.match(line):
+            match = _ID.search(line)
+            within.append((match[1] or match[2]) if match else None)
+        elif line.rstrip().endswith("{"):
+            within.append("")
+        elif line.strip() == "}" and within:
+            within.pop()
+        elif (linux := _LINUX.match(line)) and (image := _IMAGE.fullmatch(posixpath.basename(linux[1]))):
+            path = [each for each in within if each != ""]
+            if not path or None in path or _RESCUE.search(linux[2]):
+                continue
+            release = image["release"]
+            if release not in found or (len(path) > 1 and release not in nested):
+                found[release] = ">".join(each for each in path if each)
+            if len(path) > 1:
+                nested.add(release)
+    return found
+
+
+def parse_specified(files: Mapping[str, str]) -> Mapping[str, str]:
+    """Names of entries by release, from files of the Boot Loader Specification by their paths."""
+    found: dict[str, str] = {}
+    for path, text in sorted(files.items()):
+        words = dict(line.split(None, 1) for line in text.splitlines() if len(line.split(None, 1)) > 1)
+        image = _IMAGE.fullmatch(posixpath.basename(words.get("linux", "").strip()))
+        release = words.get("version", "").strip() or (image["release"] if image else "")
+        if release and "rescue" not in release and "rescue" not in posixpath.basename(path):
+            found.setdefault(release, posixpath.basename(path).removesuffix(".conf"))
+    return found
+
+
+def parse_bootctl(text: str) -> Mapping[str, str]:
+    """Names of entries by release, from `bootctl list --json=short`; none where it is no such list."""
+    try:
+        listed: Any = json.loads(text)
+    except ValueError:
+        return {}
+    found: dict[str, str] = {}
+    for each in listed if isinstance(listed, list) else ():
+        if isinstance(each, dict) and isinstance(each.get("id"), str) and isinstance(each.get("version"), str):
+            found.setdefault(each["version"], each["id"])
+    return found
+
+
+def release_key(release: str) -> tuple[tuple[int, int | str], ...]:
+    """Orders releases as versions: 3.10 after 3.9, and 6.1.0-rc1 before 6.1.0."""
+    parts = re.findall(r"\d+|[a-z]+", release.lower())
+    key = ((2, int(part)) if part.isdecimal() else (0 if part == "rc" else 1, part) for part in parts)
+    return (*key, (1, ""))
+
+
+def choose_boot(menu: BootMenu, boot: Boot, *, words: Collection[str], where: str) -> NextBoot:
+    """How a machine is brought to the boot that is asked for.
+
+    Args:
+        menu: the machine's, when it ran the kernel that it starts by itself.
+        boot: what is asked for.
+        words: those that any boot of the study gives to a command line.
+        where: its name, for errors.
+
+    Raises:
+        HostNotFitError: it has no such kernel, or no way to start it once.
+    """
+    kernel = InstalledKernel(release=menu.running, image="")
+    if boot.kernel or boot.options:
+        kernel = _choose_kernel(menu, boot.kernel or menu.running, where)
+    unwanted = tuple(sorted(set(words) - set(boot.options)))
+    if kernel.release == menu.running and not boot.options:
+        return NextBoot(release=kernel.release, unwanted=unwanted, way=BootWay.DEFAULT)
+    way = next((way for way in menu.entries if kernel.release in menu.entries[way]), None)
+    if way is not None and not boot.options:
+        entry = menu.entries[way][kernel.release]
+        return NextBoot(release=kernel.release, unwanted=unwanted, way=way, entry=entry)
+    if not menu.kexec:
+        raise _no_way(kernel, boot, where)
+    return NextBoot(
+        release=kernel.release,
+        options=boot.options,
+        unwanted=unwanted,
+        way=BootWay.KEXEC,
+        image=kernel.image,
+        initrd=kernel.initrd,
+        line=" ".join((*usual_words(menu.line), *boot.options)),
+    )
+
+
+def usual_words(line: str) -> tuple[str, ...]:
+    """A command line without what a boot loader adds for itself."""
+    return tuple(word for word in line.split() if not word.startswith(_OF_THE_LOADER))
+
+
+def _choose_kernel(menu: BootMenu, asked: str, where: str) -> InstalledKernel:
+    """The newest that is installed of the series, or the very release."""
+    fitting = [each for each in menu.kernels if each.release == asked]
+    fitting = fitting or [each for each in menu.kernels if is_of_series(each.release, asked)]
+    if fitting:
+        return fitting[-1]
+    there = ", ".join(each.release for each in menu.kernels[-_MOST_NAMED:])
+    raise HostNotFitError(
+        f"no kernel {asked} is installed there",
+        where=where,
+        remedy=f"name one of those that are in /boot: {there}; or install it there"
+        if there
+        else "install it there: /boot has no kernel at all (vmlinuz-RELEASE)",
+    )
+
+
+def _no_way(kernel: InstalledKernel, boot: Boot, where: str) -> HostNotFitError:
+    if boot.options:
+        return HostNotFitError(
+            f"words of the command line ({' '.join(boot.options)}) can only be given to one boot by kexec",
+            where=where,
+            remedy="install kexec-tools there, and see that kernel.kexec_load_disabled is 0",
+        )
+    return HostNotFitError(
+        f"the kernel {kernel.release} is there, and no way to start it once",
+        where=where,
+        remedy="install kexec-tools there, or let GRUB (grub-reboot) or systemd-boot (bootctl) have an entry of it",
+    )

@@ -1,0 +1,113 @@
+"""The kernel that a machine boots, words of its command line, and what a virtual machine consists of."""
+
+import re
+from typing import Final
+
+from pgstrata.experiment.keys import WrongValueError
+from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, level_text, one_of, size
+from pgstrata.experiment.needs import HostLine, Need, programs_needed
+from pgstrata.experiment.values import TABLE, Scalar
+from pgstrata.model.abilities import HostCase
+from pgstrata.model.boot import NO_OPTIONS
+
+_RELEASE: Final = re.compile(r"[0-9][A-Za-z0-9._+~-]*")
+# For virtual machines only: a file of a kernel, or a tree of its sources that was built.
+_SOURCE: Final = re.compile(r"(path|build):/[^\s'\"\\$`;]*")
+_MOST_CPUS: Final = 1024
+_LEAST_MEMORY: Final = 256 * 1024**2
+_WORD: Final = re.compile(r"[A-Za-z0-9_.-]+(=[A-Za-z0-9_.,:/@+*%-]*)?")
+# Words with which the machine would not come back as pgstrata knows it.
+_OF_THE_MACHINE: Final = frozenset(
+    {"root", "rootflags", "rootfstype", "init", "rdinit", "initrd", "ro", "rw", "single"}
+)
+
+
+def _read_kernel(value: Scalar) -> str:
+    text = level_text(value)
+    if isinstance(value, float):
+        raise WrongValueError(f"{text!r} is a number, and 6.10 would be 6.1", f'write it in quotes: kernel = "{text}"')
+    if not _RELEASE.fullmatch(text) and not _SOURCE.fullmatch(text):
+        raise WrongValueError(
+            f"{text!r} is not a version of a kernel",
+            'write it as uname -r does, or its beginning: "6.12", "6.1.0-44-amd64"',
+        )
+    return text
+
+
+def _read_options(value: Scalar) -> str:
+    words = level_text(value).split()
+    if isinstance(value, bool | int | float):
+        raise WrongValueError("the command line of a kernel is one text", 'write for example "mitigations=off"')
+    if not words:
+        raise WrongValueError("there is no word in it", f'write "{NO_OPTIONS}" for the usual command line')
+    for word in words:
+        if not _WORD.fullmatch(word):
+            raise WrongValueError(
+                f"{word!r} is not a word of a kernel's command line", 'write for example "mitigations=off isolcpus=2-3"'
+            )
+        if word.partition("=")[0] in _OF_THE_MACHINE:
+            raise WrongValueError(f"{word!r} decides whether the machine comes up at all", "take it out")
+    return " ".join(words)
+
+
+def _one_of(*programs: str) -> Need:
+    """One of these programs is enough."""
+
+    def lack(case: HostCase) -> str:
+        there = any(name in case.abilities.programs for name in programs)
+        return (
+            "" if there else f"needs a boot loader that can boot an entry once, or the package {case.package('kexec')}"
+        )
+
+    return Need(lack=lack, programs=programs)
+
+
+def _read_cpus(value: Scalar) -> str:
+    if isinstance(value, bool | float) or not level_text(value).isdecimal():
+        raise WrongValueError(f"{level_text(value)!r} is not a number of CPUs", "write for example vm.cpus = 4")
+    if not 1 <= int(value) <= _MOST_CPUS:
+        raise WrongValueError(f"{value} cannot be the number of CPUs", f"write 1 to {_MOST_CPUS}")
+    return str(int(value))
+
+
+BOOT: Final = Layer(
+    factors={
+        "kernel": FactorKey(
+            meaning="Kernel that a machine with host = ssh:DESTINATION boots: a version as in uname -r, or its "
+            "beginning (the newest that is installed there). Each block boots each kernel once.",
+            wrong='"linux"',
+            wrong_levels='["6.1", "newest"]',
+        ),
+        "boot": FactorKey(
+            kind=TABLE,
+            meaning="The boot of a machine with host = ssh:DESTINATION: options, words of the kernel's command line.",
+            wrong='{ options = "root=/dev/sdb1" }',
+            wrong_levels='{ options = ["mitigations=off", "init=/bin/sh"] }',
+        ),
+        "vm": FactorKey(
+            kind=TABLE,
+            meaning="Memory, CPUs and caching of the data disk of a virtual machine with host = vm:IMAGE.",
+            wrong='{ memory = "2 apples" }',
+            wrong_levels='{ cpus = [2, "all"] }',
+        ),
+    },
+    keys={
+        "kernel": LayerKey(_read_kernel, 'a version as `uname -r` says it, or its beginning: `"6.12"`'),
+        "boot.options": LayerKey(
+            _read_options,
+            'words of the command line beside the usual ones: `"mitigations=off"`; they need kexec; `"none"`: no more',
+        ),
+        "vm.memory": LayerKey(
+            size(_LEAST_MEMORY), 'memory of the virtual machine, at least `"256MB"`; default `"2GB"`'
+        ),
+        "vm.cpus": LayerKey(_read_cpus, "number of its CPUs; default 2"),
+        "vm.cache": LayerKey(
+            one_of("none", "directsync", "writethrough", "writeback", "unsafe"),
+            "how the host caches its data disk, as QEMU calls it; default `none`: past the host's page cache",
+        ),
+    },
+    host=(
+        HostLine(key="kernel", needs=(_one_of("grub-reboot", "grub2-reboot", "bootctl", "kexec"),)),
+        HostLine(key="boot.options", needs=(programs_needed("kexec"),)),
+    ),
+)

@@ -1,0 +1,109 @@
+"""How a machine is to be booted: the kernel, and words of its command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.model.experiment import ControlKind, Environment, Experiment, HostKind, HostSpec
+
+KERNEL: Final = "kernel"
+OPTIONS: Final = "boot.options"
+NO_OPTIONS: Final = "none"
+MEMORY: Final = "vm.memory"
+CPUS: Final = "vm.cpus"
+CACHE: Final = "vm.cache"
+OF_MACHINES: Final = (MEMORY, CPUS, CACHE)
+"""What only a virtual machine can be given."""
+KEYS: Final = (KERNEL, OPTIONS, *OF_MACHINES)
+"""The keys of `Environment.layers` that only a boot can bring about."""
+
+
+DEFAULT_MEMORY: Final = 2 * 1024**3
+DEFAULT_CPUS: Final = 2
+DEFAULT_CACHE: Final = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boot:
+    """A boot as environments ask for it.
+
+    `kernel` is a version, such as 6.1 (the newest that is installed of that series) or a whole release; empty for the
+    one that the machine starts by itself. `options` are words that its command line has beside the usual ones. The
+    others are those of a virtual machine: bytes, number, and how its data disk is cached by its host (QEMU's `cache`).
+    """
+
+    kernel: str = ""
+    options: tuple[str, ...] = ()
+    memory: int = DEFAULT_MEMORY
+    cpus: int = DEFAULT_CPUS
+    cache: str = DEFAULT_CACHE
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return " ".join((self.kernel or "its default kernel", *self.options))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootGroup:
+    """Environments of one block that share a boot; `again`: the control that boots the same a second time."""
+
+    host: HostSpec
+    boot: Boot
+    again: bool = False
+
+
+def is_of_series(release: str, asked: str) -> bool:
+    """Whether a release is the one that was asked for, or of that series: 6.1.0-44 is of 6.1, and 6.12 is not.
+
+    Every release is of the empty one.
+    """
+    return release.startswith(asked) and not (asked[-1:].isdigit() and release[len(asked) : len(asked) + 1].isdigit())
+
+
+def boot_of(environment: Environment) -> Boot:
+    """The boot that an environment asks for."""
+    layers = environment.layers
+    words = layers.get(OPTIONS, NO_OPTIONS)
+    return Boot(
+        kernel=layers.get(KERNEL, ""),
+        options=() if words == NO_OPTIONS else tuple(words.split()),
+        memory=int(layers.get(MEMORY, DEFAULT_MEMORY)),
+        cpus=int(layers.get(CPUS, DEFAULT_CPUS)),
+        cache=layers.get(CACHE, DEFAULT_CACHE),
+    )
+
+
+def asks_for_boot(environment: Environment) -> bool:
+    """Whether an environment says anything of how its machine is booted."""
+    return any(key in environment.layers for key in KEYS)
+
+
+def booted_hosts(environments: Iterable[Environment]) -> frozenset[HostSpec]:
+    """The machines that are booted for each visit: those that pgstrata makes, and where an environment asks for it."""
+    return frozenset(
+        each.host
+        for each in environments
+        if each.host.kind is HostKind.VM or asks_for_boot(each) or each.control is ControlKind.REBOOT
+    )
+
+
+def steady_host(experiment: Experiment) -> HostSpec | None:
+    """The machine of all servers, which has one noise; None where there are several, or it is booted for each visit."""
+    host = experiment.only_host
+    return None if host is None or host in booted_hosts(experiment.environments) else host
+
+
+def boots_of(environments: Iterable[Environment]) -> tuple[BootGroup, ...]:
+    """The boots that each block of these environments takes, each once."""
+    every = tuple(environments)
+    booted = booted_hosts(every)
+    return tuple(dict.fromkeys(group_of(each) for each in every if each.host in booted))
+
+
+def group_of(environment: Environment) -> BootGroup:
+    """The boot that an environment of a booted machine shares with others of its block."""
+    again = environment.control is ControlKind.REBOOT
+    return BootGroup(host=environment.host, boot=boot_of(environment), again=again)

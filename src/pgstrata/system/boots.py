@@ -1,0 +1,156 @@
+"""Scripts that boot a host into another kernel once, see whether it runs it, and bring its own one back.
+
+The default entry of a boot loader is never changed: each way counts for one boot, and any reboot after it ends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pgstrata.model.changes import Change, ShellScript
+
+BOOTED: Final = "the booted kernel"
+"""The name of the change in a ledger."""
+OTHERWISE: Final = "another boot"
+"""What is read where the host runs anything else than it was asked to."""
+REBOOTS: Final = 75
+"""Exit code of an undo that has begun a reboot, which will have undone it."""
+
+
+class BootWay(StrEnum):
+    """How a host is told which kernel to start next."""
+
+    GRUB = "grub-reboot"
+    GRUB2 = "grub2-reboot"
+    SYSTEMD = "bootctl"
+    KEXEC = "kexec"
+    DEFAULT = "reboot"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextBoot:
+    """One boot: of `release`, with `options` among the words of its command line, and none of `unwanted`.
+
+    `unwanted` are those of other boots of a study, so that a host runs one of them at a time. `entry` is the loader's
+    name of it (GRUB, systemd-boot); `image`, `initrd` (empty for none) and `line`, the whole command line, are what
+    kexec needs.
+    """
+
+    release: str
+    way: BootWay
+    options: tuple[str, ...] = ()
+    unwanted: tuple[str, ...] = ()
+    entry: str = ""
+    image: str = ""
+    initrd: str = ""
+    line: str = ""
+
+    @property
+    def text(self) -> str:
+        """For people, and as it is read from a host that runs it."""
+        return " ".join((self.release, *self.options))
+
+
+_RUNS: Final = r"""
+has() { case " $(cat /proc/cmdline) " in *" $1 "*) ;; *) return 1 ;; esac; }
+runs() {
+    [ "$(uname -r)" = "$1" ] || return 1
+    for word in $2; do has "$word" || return 1; done
+    for word in $3; do has "$word" && return 1; done
+    return 0
+}
+"""
+_READ: Final = f"""{_RUNS}
+if runs "$1" "$2" "$3"; then echo "$1${{2:+ }}$2"; else echo "{OTHERWISE}"; fi
+"""
+# Begun by a process of its own, so that this one ends and the connection can be left in order.
+_REBOOT: Final = r"""
+restart() {
+    setsid sh -c 'sleep 2; sync
+        if [ -d /run/systemd/system ]; then systemctl "$1"
+        elif [ "$1" = kexec ]; then kexec -e
+        else reboot
+        fi' sh "$1" </dev/null >/dev/null 2>&1 &
+}
+"""
+_ARRANGE: Final = r"""
+case $4 in
+    grub-reboot | grub2-reboot) "$4" "$5" ;;
+    bootctl) bootctl set-oneshot "$5" ;;
+    kexec)
+        if [ -n "$7" ]; then kexec -l "$6" --initrd="$7" --command-line="$8"
+        else kexec -l "$6" --command-line="$8"
+        fi
+        ;;
+esac
+"""
+_DO: Final = f"""set -e
+{_REBOOT}{_ARRANGE}
+if [ "$4" = kexec ]; then restart kexec; else restart reboot; fi
+"""
+# Nobody else's choice of the next boot is taken away.
+_FORGET: Final = r"""
+forget() { [ "$("$1" list | sed -n "s/^next_entry=//p")" != "$2" ] || "$1" - unset next_entry; }
+"""
+_UNDO: Final = f"""{_RUNS}{_REBOOT}{_FORGET}
+if runs "$1" "$2" "$3"; then now="$1${{2:+ }}$2"; else now="{OTHERWISE}"; fi
+if [ "$now" != "$9" ]; then
+    restart reboot
+    echo "it is rebooting now, into its default kernel: give the same command again when it is back" >&2
+    exit {REBOOTS}
+fi
+case $4 in
+    grub-reboot) forget grub-editenv "$5" ;;
+    grub2-reboot) forget grub2-editenv "$5" ;;
+    bootctl) bootctl set-oneshot "" ;;
+    kexec) kexec -u >/dev/null 2>&1 || : ;;
+esac
+"""
+
+MENU_MARK: Final = "==> "
+READ_MENU: Final = ShellScript(
+    text=r"""
+mark() { printf '\n==> %s\n' "$1"; }
+mark running; uname -r
+mark line; cat /proc/cmdline
+mark files
+for file in /boot/vmlinu?-* /boot/Image-* /boot/kernel-* /boot/init*; do [ -f "$file" ] && echo "$file"; done
+mark programs
+for name in grub-reboot grub2-reboot bootctl kexec; do command -v "$name" >/dev/null && echo "$name"; done
+mark kexec_disabled; cat /proc/sys/kernel/kexec_load_disabled 2>/dev/null
+for file in /boot/grub/grub.cfg /boot/grub2/grub.cfg; do
+    if [ -f "$file" ]; then mark grub; cat "$file"; break; fi
+done
+for file in /boot/loader/entries/*.conf; do if [ -f "$file" ]; then mark "$file"; cat "$file"; fi; done
+if [ -e /sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f ]; then
+    mark bootctl; bootctl list --json=short --no-pager 2>/dev/null
+fi
+:
+"""
+)
+"""Prints sections, each below a line `==> NAME`: what a machine has to be booted with (`boots.menu`)."""
+
+
+def boot_change(boot: NextBoot) -> Change:
+    """Boot once as asked. The reboot has begun when the change has been made; undoing it is a reboot, too.
+
+    What is read says whether the host runs what was asked for, or anything else, so that whatever its default kernel
+    is by then counts as undone.
+    """
+    seen = (boot.release, " ".join(boot.options), " ".join(boot.unwanted))
+    arguments = (*seen, str(boot.way), boot.entry, boot.image, boot.initrd, boot.line)
+    return Change(
+        what=BOOTED,
+        value=boot.text,
+        read=ShellScript(text=_READ, arguments=seen),
+        do=ShellScript(text=_DO, arguments=arguments),
+        undo=ShellScript(text=_UNDO, arguments=arguments),
+        lasting=True,
+    )
+
+
+def plain_reboot() -> ShellScript:
+    """Reboot into the default kernel; begun when the script has ended."""
+    return ShellScript(text=f"{_REBOOT}restart reboot")
