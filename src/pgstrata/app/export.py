@@ -54,9 +54,9 @@ def export_results(source: Path, form: str, output: Path | None) -> Exported:
     if form == "parquet":
         content = _to_parquet(observations, repeats)
     elif form == "otava":
-        content = _to_history(observations, source).encode()
+        content = _to_history(observations, source).encode("utf-8", "replace")
     else:
-        content = render_observations(observations, repeats).encode()
+        content = render_observations(observations, repeats).encode("utf-8", "replace")
     _write(target, content)
     # the header, and nothing that takes several lines
     rows = content.count(b"\n") - 1 if form == "otava" else sum(len(each.measurements) for each in observations)

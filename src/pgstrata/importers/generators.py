@@ -11,7 +11,7 @@ import numpy as np
 from pgstrata.drivers.pgbench import parse as pgbench
 from pgstrata.drivers.sysbench import parse as sysbench
 from pgstrata.errors import ParseError
-from pgstrata.importers.results import Contents, ReadingTerms, Result
+from pgstrata.importers.results import Contents, ReadingTerms, Result, refuse_many
 from pgstrata.model.metrics import TPS, Series
 from pgstrata.ports.driver import DriverResult
 from pgstrata.sources.moments import parse_moment
@@ -92,6 +92,7 @@ def read_hammerdb(text: str, _: ReadingTerms) -> Contents:
             stamp = parse_moment(found[1])
         if found := _USERS.search(line):
             users = found[1]
+        refuse_many(len(results) + len(unusable))
         if (achieved := _ACHIEVED.search(line)) is not None:
             nopm, tpm = float(achieved[1]), float(achieved[2])
             said = {"users": users, "database": achieved[3]} if users else {"database": achieved[3]}
@@ -137,14 +138,16 @@ def _split(
 
 def _begun(lines: Sequence[str], begins: re.Pattern[str]) -> bool:
     """Whether a run had begun and gone on, so that its beginning is no second line of the same one."""
-    return any(begins.match(line) for line in lines) and not begins.match(lines[-1])
+    return bool(lines) and not begins.match(lines[-1]) and any(begins.match(line) for line in lines)
 
 
 def _read_runs(
     pieces: Iterator[tuple[int, str]], name: str, read: Callable[[str], tuple[DriverResult, Mapping[str, str], float]]
 ) -> Contents:
-    results, unusable = [], []
+    results: list[Result] = []
+    unusable: list[tuple[int, str]] = []
     for line, text in pieces:
+        refuse_many(len(results) + len(unusable))
         try:
             found, said, seconds = read(text)
         except ParseError as error:
