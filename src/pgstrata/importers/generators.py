@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -39,7 +40,7 @@ _SYSBENCH_RATE: Final = re.compile(r"^Target transaction rate: ([\d.]+)/sec$", r
 _SYSBENCH_TIME: Final = re.compile(r"^ +total time: +([\d.]+)s$", re.MULTILINE)
 _SYSBENCH_P95: Final = re.compile(r"^ +95th percentile: +([\d.]+)$", re.MULTILINE)
 
-_ACHIEVED: Final = re.compile(r"System achieved (\d+) NOPM from (\d+) (\w[\w ]*?) TPM")
+_ACHIEVED: Final = re.compile(r"System achieved (\d{1,15}) NOPM from (\d{1,15}) (\w[\w ]*?) TPM")
 _USERS: Final = re.compile(r"(\d+) Active Virtual Users? configured")
 _HAMMERDB_BEGINS: Final = re.compile(r"Beginning rampup time|Timing test period of|Active Virtual Users? configured")
 _STAMP: Final = re.compile(r'^\s*"?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"?')
@@ -153,7 +154,7 @@ def _read_runs(
         except ParseError as error:
             unusable.append((line, error.what[:_LONGEST]))
             continue
-        if found.tps is None:
+        if found.tps is None or not _is_usable(found.tps):
             if text.strip():
                 unusable.append((line, _why_not(found, said, text, name)))
         elif not found.complete:
@@ -166,7 +167,7 @@ def _read_runs(
                     measurements=_to_measurements(found),
                     line=line,
                     said=said,
-                    seconds=seconds,
+                    seconds=seconds if _is_usable(seconds) else 0.0,
                     opening=opening_of_series(found.series),
                 )
             )
@@ -187,7 +188,12 @@ def _to_measurements(found: DriverResult) -> dict[str, float]:
     measured = {TPS.name: found.tps, "latency_mean": found.latency_mean, "latency_stddev": found.latency_stddev,
                 "failed": found.failed or None, "retried": found.retried or None}  # fmt: skip
     measured |= {f"latency_p{round(share * 100)}": value for share, value in found.percentiles.items()}
-    return {name: float(value) for name, value in measured.items() if value is not None}
+    return {name: float(value) for name, value in measured.items() if value is not None and _is_usable(value)}
+
+
+def _is_usable(value: float) -> bool:
+    """Whether a damaged file does not hold a number beyond all floats here."""
+    return -sys.float_info.max <= value <= sys.float_info.max
 
 
 def opening_of_series(series: Sequence[Series]) -> float | None:
