@@ -113,3 +113,32 @@ def test_a_file_that_is_there_is_not_written_over(folder):
     done = bring(folder, "results", *PATTERN)
     assert (done.returncode, (folder / "out.csv").read_text()) == (2, "mine")
     assert "out.csv: the file exists" in done.stderr
+
+
+def test_of_several_folders_the_name_of_the_folder_is_a_dimension(folder):
+    base = folder / "results"
+    done = bring(folder, "results/aws", "results/serverscamp-test2", "--format", "pgbench", "--pattern", "{provider}/*{scale}/{run}.txt", "--compare", "provider")  # fmt: skip
+    assert done.returncode == 2, "two fields with nothing between them"
+    done = bring(folder, str(base / "aws"), str(base / "serverscamp-test2"), "--format", "pgbench", "--pattern", "{provider}/bench{scale}/{run}.txt", "--compare", "provider")  # fmt: skip
+    assert "12 results of 12 files and 12 logs" in done.stdout, done.stderr
+    assert {row["environment"] for row in rows(folder)} == {"aws", "serverscamp-test2"}
+
+
+def test_names_that_are_no_utf8_are_no_traceback(folder):
+    source = (folder / "results/aws/bench100/run1.txt").read_bytes()
+    for name in (b"results/b\xe9/bench100", b"results/c/bench100"):
+        place = folder / Path(name.decode("utf-8", "surrogateescape"))
+        place.mkdir(parents=True)
+        (place / "run1.txt").write_bytes(source)
+    done = bring(folder, "results", *PATTERN)
+    assert done.returncode == 0, done.stderr
+    assert "b�" in {row["environment"] for row in rows(folder)}
+
+
+def test_a_table_that_is_too_large_is_refused(tmp_path):
+    (tmp_path / "many.csv").write_text("server,tps\n" + "1,1\n" * 100_002)
+    done = bring(tmp_path, "many.csv", "--format", "table")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("pgstrata: many.csv: there are more than 100,000 results or rows\n")
+    (tmp_path / "wide.csv").write_text("a," * 2000 + "a\n")
+    assert "there are 2,001 columns" in bring(tmp_path, "wide.csv", "--format", "wide").stderr

@@ -22,7 +22,8 @@ STANDARD_INPUT = Path("-")
 
 def decide_file(file: Path, terms: ImportTerms, prices: Path | None = None) -> ImportAnswer:
     """The comparisons of a table, with a list of prices also by value; UsageError where one of both cannot be used."""
-    answer = _decide(file, terms)
+    text, source = read_table(file)
+    answer = decide_import(parse_table(text, source, metric=terms.metric), terms)
     return answer if prices is None else _with_prices(answer, prices)
 
 
@@ -43,10 +44,10 @@ def _with_prices(answer: ImportAnswer, file: Path) -> ImportAnswer:
     return replace(answer, worth=find_table_worth(answer, prices), prices=prices)
 
 
-def _decide(file: Path, terms: ImportTerms) -> ImportAnswer:
+def read_table(file: Path) -> tuple[str, str]:
+    """The text of a table, and what messages call it; UsageError where it cannot be read."""
     source = "standard input" if file == STANDARD_INPUT else str(file)
-    table = parse_table(_decode(_read_bytes(file, source), source), source, metric=terms.metric)
-    return decide_import(table, terms)
+    return _decode(_read_bytes(file, source), source), source
 
 
 def _read_bytes(file: Path, source: str) -> bytes:

@@ -14,12 +14,13 @@ from pgstrata.importers.assemble import Assembled, ImportQuestion, assemble
 from pgstrata.importers.formats import FORMATS, Format
 from pgstrata.importers.logs import LOG_NAME, read_logs
 from pgstrata.importers.pattern import PathPattern
-from pgstrata.importers.results import LeftOut, Placed, ReadingTerms, Result
+from pgstrata.importers.results import LeftOut, Placed, ReadingTerms, Result, refuse_many
 from pgstrata.model import sizes
 from pgstrata.sources.table import MOST_ROWS
 from pgstrata.sources.tidy import render_observations
 from pgstrata.system.files import create, is_full
 from pgstrata.system.reading import open_regular, read_regular
+from pgstrata.units import render_count
 
 _MOST_FILES: Final = 100_000
 
@@ -64,7 +65,7 @@ def import_results(task: ImportTask) -> Imported:
         UsageError: there is no such path, nothing usable in it, or nothing says what is compared.
     """
     kind = FORMATS[task.format]
-    found = [each for path in task.paths for each in _walk(path)]
+    found = [each for path in task.paths for each in _walk(path, several=len(task.paths) > 1)]
     chosen, others = _choose(found, task.pattern)
     logs, unfit = _find_logs(chosen, others) if kind.has_logs else ({}, [each.relative for each in others])
     placed: list[Placed] = []
@@ -83,6 +84,7 @@ def import_results(task: ImportTask) -> Imported:
         left_out += [LeftOut(file=each.relative, line=line, what=what) for line, what in contents.unusable]
         results = _with_logs(contents.results, logs.get(each.relative, ()))
         placed += [_place(result, each.relative, levels, task) for result in results]
+        refuse_many(len(placed) + len(left_out))
     if not placed:
         _refuse_nothing(task, kind, chosen, unfit, left_out)
     assembled = assemble(placed, task.question, suggested)
@@ -103,8 +105,11 @@ def import_results(task: ImportTask) -> Imported:
 # ------------------------------------------------------------------------------------------------ files
 
 
-def _walk(root: Path) -> Iterator[_Found]:
-    """Files below a folder in the order of their names, links to folders not followed; or the file itself."""
+def _walk(root: Path, *, several: bool) -> Iterator[_Found]:
+    """Files below a folder in the order of their names, links to folders not followed; or the file itself.
+
+    Of several folders the paths begin with the folder's own name.
+    """
     if not root.exists():
         raise UsageError(
             "there is no such file or folder", where=str(root), remedy="name a folder of results, or files"
@@ -121,7 +126,8 @@ def _walk(root: Path) -> Iterator[_Found]:
                 what = f"there are more than {_MOST_FILES:,} files"
                 raise UsageError(what, where=str(root), remedy="import one of its folders at a time")
             path = Path(folder) / name
-            yield _Found(path=path, relative=path.relative_to(root).as_posix())
+            below = os.fsencode(path.relative_to(root.parent if several else root).as_posix())
+            yield _Found(path=path, relative=below.decode("utf-8", "replace"))
 
 
 def _choose(
@@ -224,14 +230,14 @@ def _refuse_nothing(
         )
     details = tuple(f"{each.where}: {each.what}" for each in left_out[:5])
     raise UsageError(
-        f"there is no result in {len(chosen):,} files", where=where, details=details,
+        f"there is no result in {render_count(len(chosen), 'file')}", where=where, details=details,
         remedy=f"--format {task.format} takes {kind.title}: choose another format, or another pattern",
     )  # fmt: skip
 
 
 def _write(file: Path, text: str) -> None:
     try:
-        create(file, text.encode())
+        create(file, text.encode("utf-8", "replace"))
     except FileExistsError:
         raise UsageError("the file exists", where=str(file), remedy="remove it, or name another with -o") from None
     except OSError as error:

@@ -331,6 +331,24 @@ def import_(
 
 
 @app.command()
+def export(
+    source: Annotated[
+        Path, typer.Argument(metavar="STUDY|FILE", help="The folder of a study, or a table as `decide` takes it.")
+    ],
+    format_: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, otava or parquet.")] = "csv",
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where it goes.")] = None,
+) -> None:
+    """Write all measurements of a study, or of a table, to one file for other tools.
+
+    CSV is what `decide` takes. Parquet needs pyarrow.
+    """
+    from pgstrata.app.export import export_results
+
+    done = export_results(source, format_, output)
+    print(f"{done.output}: {done.rows:,} rows of {done.observations:,} runs")
+
+
+@app.command()
 def gate(
     study: Shown,
     json: Json = False,

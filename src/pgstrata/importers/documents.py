@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from pgstrata.importers.results import Contents, ReadingTerms, Result
+from pgstrata.importers.results import Contents, ReadingTerms, Result, refuse_many
 from pgstrata.sources.moments import parse_moment
 
 _MILLISECONDS: Final = 1000
@@ -54,6 +54,7 @@ def _of_postgresbench(document: Any) -> Contents:
     }  # fmt: skip
     results, unusable = [], []
     for place, run in enumerate(document["results"], 1):
+        refuse_many(place)
         tps = _number(run.get("tps"))
         if tps is None:
             unusable.append((0, f"run {run.get('run', place)} has no throughput"))
@@ -114,6 +115,7 @@ def read_commits(text: str, terms: ReadingTerms) -> Contents:
 def _of_commits(document: Any, terms: ReadingTerms) -> Contents:
     results, unusable = [], []
     for place, entry in enumerate(_entries(document), 1):
+        refuse_many(place)
         result = _of_commit(entry, terms)
         if result is None:
             unusable.append((0, f"entry {place} names no commit, or has no value"))

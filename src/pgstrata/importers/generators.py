@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -11,7 +12,7 @@ import numpy as np
 from pgstrata.drivers.pgbench import parse as pgbench
 from pgstrata.drivers.sysbench import parse as sysbench
 from pgstrata.errors import ParseError
-from pgstrata.importers.results import Contents, ReadingTerms, Result
+from pgstrata.importers.results import Contents, ReadingTerms, Result, refuse_many
 from pgstrata.model.metrics import TPS, Series
 from pgstrata.ports.driver import DriverResult
 from pgstrata.sources.moments import parse_moment
@@ -39,7 +40,7 @@ _SYSBENCH_RATE: Final = re.compile(r"^Target transaction rate: ([\d.]+)/sec$", r
 _SYSBENCH_TIME: Final = re.compile(r"^ +total time: +([\d.]+)s$", re.MULTILINE)
 _SYSBENCH_P95: Final = re.compile(r"^ +95th percentile: +([\d.]+)$", re.MULTILINE)
 
-_ACHIEVED: Final = re.compile(r"System achieved (\d+) NOPM from (\d+) (\w[\w ]*?) TPM")
+_ACHIEVED: Final = re.compile(r"System achieved (\d{1,15}) NOPM from (\d{1,15}) (\w[\w ]*?) TPM")
 _USERS: Final = re.compile(r"(\d+) Active Virtual Users? configured")
 _HAMMERDB_BEGINS: Final = re.compile(r"Beginning rampup time|Timing test period of|Active Virtual Users? configured")
 _STAMP: Final = re.compile(r'^\s*"?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"?')
@@ -92,6 +93,7 @@ def read_hammerdb(text: str, _: ReadingTerms) -> Contents:
             stamp = parse_moment(found[1])
         if found := _USERS.search(line):
             users = found[1]
+        refuse_many(len(results) + len(unusable))
         if (achieved := _ACHIEVED.search(line)) is not None:
             nopm, tpm = float(achieved[1]), float(achieved[2])
             said = {"users": users, "database": achieved[3]} if users else {"database": achieved[3]}
@@ -137,20 +139,22 @@ def _split(
 
 def _begun(lines: Sequence[str], begins: re.Pattern[str]) -> bool:
     """Whether a run had begun and gone on, so that its beginning is no second line of the same one."""
-    return any(begins.match(line) for line in lines) and not begins.match(lines[-1])
+    return bool(lines) and not begins.match(lines[-1]) and any(begins.match(line) for line in lines)
 
 
 def _read_runs(
     pieces: Iterator[tuple[int, str]], name: str, read: Callable[[str], tuple[DriverResult, Mapping[str, str], float]]
 ) -> Contents:
-    results, unusable = [], []
+    results: list[Result] = []
+    unusable: list[tuple[int, str]] = []
     for line, text in pieces:
+        refuse_many(len(results) + len(unusable))
         try:
             found, said, seconds = read(text)
         except ParseError as error:
             unusable.append((line, error.what[:_LONGEST]))
             continue
-        if found.tps is None:
+        if found.tps is None or not _is_usable(found.tps):
             if text.strip():
                 unusable.append((line, _why_not(found, said, text, name)))
         elif not found.complete:
@@ -163,7 +167,7 @@ def _read_runs(
                     measurements=_to_measurements(found),
                     line=line,
                     said=said,
-                    seconds=seconds,
+                    seconds=seconds if _is_usable(seconds) else 0.0,
                     opening=opening_of_series(found.series),
                 )
             )
@@ -184,7 +188,12 @@ def _to_measurements(found: DriverResult) -> dict[str, float]:
     measured = {TPS.name: found.tps, "latency_mean": found.latency_mean, "latency_stddev": found.latency_stddev,
                 "failed": found.failed or None, "retried": found.retried or None}  # fmt: skip
     measured |= {f"latency_p{round(share * 100)}": value for share, value in found.percentiles.items()}
-    return {name: float(value) for name, value in measured.items() if value is not None}
+    return {name: float(value) for name, value in measured.items() if value is not None and _is_usable(value)}
+
+
+def _is_usable(value: float) -> bool:
+    """Whether a damaged file does not hold a number beyond all floats here."""
+    return -sys.float_info.max <= value <= sys.float_info.max
 
 
 def opening_of_series(series: Sequence[Series]) -> float | None:

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
+
+from pgstrata.errors import UsageError
+
+MOST_RESULTS: Final = 100_000
+"""Results, and lines without one, of a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +53,12 @@ class Contents:
     results: tuple[Result, ...]
     unusable: tuple[tuple[int, str], ...] = ()
     compared: str = ""
+
+
+def refuse_many(number: int) -> None:
+    """UsageError where a file holds more than can be imported."""
+    if number > MOST_RESULTS:
+        raise UsageError(f"there are more than {MOST_RESULTS:,} results or rows", remedy="split the file")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

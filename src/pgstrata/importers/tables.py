@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.errors import UsageError
-from pgstrata.importers.results import Contents, ReadingTerms, Result
+from pgstrata.importers.results import Contents, ReadingTerms, Result, refuse_many
 from pgstrata.model.metrics import METRICS
 from pgstrata.sources.moments import parse_moment
 
 _SEPARATORS: Final = (",", ";", "\t", "|")
 _SKIPPED: Final = frozenset({"-", "_", ""})
 _TIMES: Final = ("started", "time", "timestamp", "date", "start_time")
-_ATTRIBUTES: Final = re.compile(r"commit|branch|version|build|sha|revision|tag", re.IGNORECASE)
+_ATTRIBUTES: Final = re.compile(r"(?<![a-z])(?:commit|branch|version|build|sha|revision|tag)(?![a-z])", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _MILLISECONDS: Final = 1000
+_MOST_COLUMNS: Final = 1000
 _PGBENT: Final = ("server", "set", "info", "script", "scale", "clients", "workers", "rate_limit", "multi",
                   "server_version", "conn_method", "server_cpu", "server_mem_gb", "server_disk", "uname")  # fmt: skip
 
@@ -51,7 +52,8 @@ def read_long(text: str, terms: ReadingTerms) -> Contents:
             where="--metric",
             remedy=f"name them, such as --metric {table.names[-1] if table.names else 'tps'}",
         )
-    results, unusable = [], list(table.wrong)
+    results: list[Result] = []
+    unusable = list(table.wrong)
     for row in table.rows:
         measured = {name: number for name in metrics if (number := _number(row.fields[name])) is not None}
         lacking = [name for name in metrics if name not in measured]
@@ -76,12 +78,14 @@ def read_wide(text: str, terms: ReadingTerms) -> Contents:
         raise UsageError(f"there is no column {unknown[0]!r}", where="--index", remedy=remedy)
     factor = terms.compared[0] if terms.compared else "environment"
     metric = terms.metrics[0] if terms.metrics else "value"
-    results, unusable = [], list(table.wrong)
+    results: list[Result] = []
+    unusable = list(table.wrong)
     for row in table.rows:
         index = {name: row.fields[name] for name in terms.index}
         for name in table.names:
             if name in index:
                 continue
+            refuse_many(len(results) + len(unusable))
             number = _number(row.fields[name])
             if number is None:
                 unusable.append((row.line, _say_lacking(row, [name])))
@@ -99,7 +103,8 @@ def read_otava(text: str, terms: ReadingTerms) -> Contents:
     others = [name for name in table.names if name != moment]
     metrics = terms.metrics or tuple(name for name in others if _is_metric(table, name))
     compared = next((name for name in others if name not in metrics and _ATTRIBUTES.search(name)), moment)
-    results, unusable = [], list(table.wrong)
+    results: list[Result] = []
+    unusable = list(table.wrong)
     for row in table.rows:
         started = parse_moment(row.fields[moment])
         measured = {name: number for name in metrics if (number := _number(row.fields.get(name, ""))) is not None}
@@ -121,7 +126,8 @@ def read_pgbent(text: str, _: ReadingTerms) -> Contents:
     table = _read(text, ())
     if not {"tps", "clients"} <= set(table.names):
         return Contents(results=(), unusable=((1, "it is no dump of the table tests: it has no tps and clients"),))
-    results, unusable = [], list(table.wrong)
+    results: list[Result] = []
+    unusable = list(table.wrong)
     for row in table.rows:
         tps = _number(row.fields["tps"])
         started, end = (parse_moment(row.fields.get(name, "")) for name in ("start_time", "end_time"))
@@ -145,19 +151,21 @@ def read_pgbent(text: str, _: ReadingTerms) -> Contents:
 
 def _read(text: str, columns: Sequence[str]) -> _Table:
     """The rows; the first names the columns unless they are given. Lines that begin with # are comments."""
-    lines = list(_fields(text.removeprefix("\ufeff")))
-    if columns:
-        names = tuple(columns)
-    else:
-        names, lines = (tuple(lines[0][1]), lines[1:]) if lines else ((), lines)
+    lines = _fields(text.removeprefix("\ufeff"))
+    names = tuple(columns or next(lines, (0, []))[1])
+    if len(names) > _MOST_COLUMNS:
+        what = f"there are {len(names):,} columns, and at most {_MOST_COLUMNS:,} are read"
+        raise UsageError(what, remedy="leave out those that are not needed")
     used = [name for name in names if name not in _SKIPPED]
     twice = next((name for name in used if used.count(name) > 1), None)
     if twice is not None:
         raise UsageError(
             f"two columns are called {twice}", where="--columns", remedy="write - for one that is not used"
         )
-    rows, wrong = [], []
+    rows: list[_Row] = []
+    wrong: list[tuple[int, str]] = []
     for line, fields in lines:
+        refuse_many(len(rows) + len(wrong))
         if len(fields) < len(names) or any(fields[len(names) :]):
             wrong.append((line, f"it has {len(fields)} fields, and there are {len(names)} columns"))
             continue

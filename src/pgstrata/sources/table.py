@@ -25,6 +25,7 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.ASCII | 
 _WITH_COMMA: Final = re.compile(r"[+-]?\d[\d.,' ]*,[\d.,' ]*", re.ASCII)
 _NOT_MEASURED: Final = frozenset({"nan", "na", "n/a", "null", "none", "-", "?", "inf", "infinity"})
 MOST_ROWS: Final = 100_000
+MOST_METRICS: Final = 100
 _MOST_PROBLEMS: Final = 5
 _MOST_NAMES: Final = 10
 _LONGEST_QUOTE: Final = 40
@@ -99,6 +100,20 @@ def parse_table(text: str, source: str, *, metric: str | None = None) -> ResultT
         observations=further.observations,
         repeats=further.repeats,
     )
+
+
+def parse_metrics(text: str, source: str) -> tuple[ResultTable, ...]:
+    """As `parse_table`, for each metric of the text."""
+    records = _read_records(text.removeprefix("\ufeff"), source, _sniff_separator(text))
+    _, header = next(records, (0, []))
+    place = next((place for place, name in enumerate(header) if name.casefold() == "metric"), None)
+    if place is None:
+        return (parse_table(text, source),)
+    names = dict.fromkeys(fields[place] for _, fields in records if place < len(fields) and fields[place])
+    if len(names) > MOST_METRICS:
+        what = f"there are {len(names):,} metrics, and at most {MOST_METRICS} can be exported together"
+        raise UsageError(what, where=source, remedy="split the file by its metrics")
+    return tuple(parse_table(text, source, metric=name) for name in names) or (parse_table(text, source),)
 
 
 # ------------------------------------------------------------------------------------------------ text to fields

@@ -40,6 +40,38 @@ def tidy_columns(observations: Sequence[Observation], repeats: Repeats | None) -
     )
 
 
+def render_history(observations: Sequence[Observation]) -> str:
+    """CSV as Otava reads it: a row for each environment and turn by time, a column for each metric (of each cell).
+
+    The columns before `block` included are attributes; those of metrics begin with the cell where there are several. A
+    row that lacks a measurement has an empty field.
+
+    Raises:
+        ValueError: an observation has no time stamp.
+    """
+    cells = tuple(dict.fromkeys(each.cell for each in observations))
+    columns: dict[str, None] = {}
+    lines: dict[tuple[str, str], dict[str, str | float]] = {}
+    seen: dict[tuple[str, str, str], int] = {}
+    for each in observations:
+        if each.span is None:
+            raise ValueError(each.provenance)
+        for metric, value in each.measurements.items():
+            nth = seen[each.target, each.cell, metric] = seen.get((each.target, each.cell, metric), 0) + 1
+            turn = each.key.label if each.key is not None else str(nth)
+            line = lines.setdefault((each.target, turn), {"environment": each.target, "block": turn})
+            line["time"] = min(str(line.get("time", each.span.started)), each.span.started)
+            column = f"{each.cell}: {metric}" if len(cells) > 1 else metric
+            columns[column] = None
+            line[column] = value
+    text = io.StringIO(newline="")
+    names = ("time", "environment", "block", *columns)
+    writer = csv.DictWriter(text, fieldnames=names, lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows(sorted(lines.values(), key=lambda line: str(line["time"])))
+    return text.getvalue()
+
+
 def dimension_column(name: str) -> str:
     """The column of a dimension."""
     return f"{name} (dimension)" if name.casefold() in _RESERVED else name
