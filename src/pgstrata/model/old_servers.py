@@ -17,6 +17,7 @@ NO_SYNC_SINCE: Final = 90300
 """initdb -N."""
 INCLUDE_IF_EXISTS_SINCE: Final = 90200
 WAL_BLOCK_SIZE_SINCE: Final = 80400
+BOOT_VALUE_SINCE: Final = 80400
 FILE_SETTINGS_SINCE: Final = 90500
 """The view pg_file_settings."""
 STAT_SSL_SINCE: Final = 90500
