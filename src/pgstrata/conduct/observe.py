@@ -13,6 +13,7 @@ from pgstrata.conduct.rig import Rig
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import HERE, digests, name_hosts
+from pgstrata.model.old_servers import BOOT_VALUE_SINCE
 from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.driver import Driver
@@ -23,8 +24,13 @@ _OF_DATA: Final = ("settings.", "asked.")
 # Values that may hold a password of somebody's are masked by the server itself, before they are anywhere else.
 _SETTINGS_SQL: Final = (
     "SELECT name, CASE WHEN name ~ '(conninfo|_command|pass)' AND setting <> '' THEN '********' ELSE setting END "
-    "AS setting, coalesce(unit, '') AS unit, source, coalesce(boot_val, '') AS boot_val FROM pg_settings ORDER BY name"
+    "AS setting, coalesce(unit, '') AS unit, source, {built_in} AS boot_val FROM pg_settings ORDER BY name"
 )
+
+
+def _built_in(version: int) -> str:
+    """An expression for the built-in default of a setting, which servers tell from 8.4 on."""
+    return "coalesce(boot_val, '')" if not version or version >= BOOT_VALUE_SINCE else "''::text"
 
 
 def assert_levels(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
@@ -39,7 +45,7 @@ def assert_levels(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     arm.facts.update(_driver_facts(side.drivers))
     for layer in (*rig.layers, *home.layers):
         arm.facts.update(layer.observe(server, side.sql))
-    table = side.sql.query(server.address, _SETTINGS_SQL)
+    table = side.sql.query(server.address, _SETTINGS_SQL.format(built_in=_built_in(server.build.version.number)))
     arm.files["settings.tsv"] = "".join("\t".join(row) + "\n" for row in (table.columns, *table.rows)).encode()
     arm.facts.update({f"settings.{row['name']}": row["setting"] for row in table.records()})
     _note_changed_fingerprint(rig, arm)

@@ -32,10 +32,12 @@ from pgstrata.errors import (
     HostNotFitError,
     PgstrataError,
     ServerFailedError,
+    UsageError,
     find_disk_full,
 )
 from pgstrata.model.changes import ShellScript
 from pgstrata.model.experiment import Cell, ConnectionKind, Environment
+from pgstrata.model.old_servers import CHECKSUMS_SINCE, INCLUDE_IF_EXISTS_SINCE, NO_SYNC_SINCE
 from pgstrata.model.server import Build
 from pgstrata.model.workload import DataKind, Workload
 from pgstrata.plan import data_of
@@ -223,11 +225,18 @@ class ClusterDatasets:
         remove_marked(self.host, partial)
 
     def _initdb(self, environment: Environment, build: Build, data: str) -> None:
+        if environment.checksums and build.version.number < CHECKSUMS_SINCE:
+            raise UsageError(
+                f"PostgreSQL {build.version.text} has no data checksums: they came with 9.3",
+                where=f"environment {environment.name}, {build.prefix}",
+                remedy="write checksums = false, for all environments",
+            )
         checksums: tuple[str, ...] = ("--data-checksums",) if environment.checksums else ()
         if not environment.checksums and build.version.number >= _CHECKSUMS_OPTION_FROM:
             checksums = ("--no-data-checksums",)
         options = tuple(f"--{key.replace('_', '-')}={value}" for key, value in sorted(environment.initdb.items()))
-        plain = ("-U", _SUPERUSER, "-A", "trust", "--locale=C", "-E", "UTF8", _NO_SYNC)
+        no_sync = (_NO_SYNC,) if build.version.number >= NO_SYNC_SINCE else ()
+        plain = ("-U", _SUPERUSER, "-A", "trust", "--locale=C", "-E", "UTF8", *no_sync)
         command = Command(
             argv=(build.program("initdb"), "-D", data, *plain, *checksums, *options),
             environment={**build.process_environment, "LC_ALL": "C", "TZ": "GMT"},
@@ -244,7 +253,8 @@ class ClusterDatasets:
             ) from error
         conf = self.host.read(f"{data}/postgresql.conf")
         self.host.write(f"{data}/pg_hba.conf", _ACCESS)
-        self.host.write(f"{data}/postgresql.conf", conf + b"\ninclude_if_exists = 'pgstrata.conf'\n")
+        include = b"include_if_exists" if build.version.number >= INCLUDE_IF_EXISTS_SINCE else b"include"
+        self.host.write(f"{data}/postgresql.conf", conf + b"\n" + include + b" = 'pgstrata.conf'\n")
 
     def _fill(self, partial: str, environment: Environment, build: Build, cell: Cell) -> None:
         building = replace(environment, settings=_BUILD_SETTINGS, connection=ConnectionKind.SOCKET)

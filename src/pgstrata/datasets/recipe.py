@@ -56,6 +56,8 @@ def hash_scram(password: str, salt: bytes, *, iterations: int) -> str:
 
 _NO_PRIVILEGE: Final = "42501"
 """insufficient_privilege"""
+_NO_TABLE: Final = "42P01"
+"""undefined_table"""
 _PREWARMING: Final = """\
 SELECT pg_catalog.count(*) AS n FROM pg_catalog.pg_available_extensions
 WHERE name OPERATOR(pg_catalog.=) 'pg_prewarm'"""
@@ -93,8 +95,7 @@ class DataRecipe:
         driver, and removed again.
         """
         sql.execute(address, self.marker)
-        found = sql.query(address, _PREWARMING)
-        if found.value() == "1":
+        if _has_prewarming(sql, address):
             _allow_prewarming(sql, address)
         for step in kind.steps_at(cell.scale):
             # each table is filled by one session, so that it has the same pages whenever it is made
@@ -110,7 +111,7 @@ class DataRecipe:
         _verify_counts(sql, address, checks, remedy)
         if consistency := kind.consistency_at(cell.scale):
             _verify_counts(sql, address, consistency, remedy)
-        sql.execute(address, "VACUUM (FREEZE, ANALYZE);")
+        sql.execute(address, "VACUUM FREEZE ANALYZE;")  # options in brackets came with 9.0
 
     def _load_own(self, host: Host, sql: Sql, tools: Build, address: Address, data: OwnData, folder: str) -> None:
         if self.bring is None:
@@ -141,6 +142,15 @@ def digest_of(kind: DataKind, cell: Cell) -> tuple[str, ...]:
     found = [hashlib.sha256("\0".join(texts).encode()).hexdigest()] if texts else []
     found += [f"{name} {digest}" for name, digest in digests(cell.checkout).items()]
     return (*found, f"{kind.copies} copies") if kind.copies != 1 else tuple(found)
+
+
+def _has_prewarming(sql: Sql, address: Address) -> bool:
+    try:
+        return sql.query(address, _PREWARMING).value() == "1"
+    except SqlError as error:
+        if error.sqlstate != _NO_TABLE:
+            raise
+        return False  # before 9.1 there are no extensions
 
 
 def _allow_prewarming(sql: Sql, address: Address) -> None:

@@ -14,6 +14,7 @@ from pgstrata.layers.settings import render_settings
 from pgstrata.model.changes import ShellScript
 from pgstrata.model.experiment import Environment
 from pgstrata.model.launch import Needs
+from pgstrata.model.old_servers import settings_of_its_time
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Command, Host
 from pgstrata.ports.server import Dataset
@@ -85,7 +86,7 @@ def find_needs(host: Host, environment: Environment, build: Build, dataset: Data
     command = Command(
         argv=script.argv,
         environment={**build.process_environment, "LC_ALL": "C", "TZ": "GMT"},
-        stdin=render_settings(environment.settings).encode(),
+        stdin=render_settings(settings_of_its_time(environment.settings, build.version.number)).encode(),
     )
     said = host.run(command, timeout=_TIMEOUT, check=False).text
     found = (_SAID if says_itself else _LOGGED).search(said)

@@ -18,6 +18,7 @@ from pgstrata.layers.settings import render_settings
 from pgstrata.model import sizes
 from pgstrata.model.experiment import ConnectionKind, Environment, HostSpec, ServerKind
 from pgstrata.model.launch import Launch, Needs
+from pgstrata.model.old_servers import CHECKSUMS_SINCE, WAL_BLOCK_SIZE_SINCE, settings_of_its_time
 from pgstrata.model.secret import Secret
 from pgstrata.model.server import Address, Build, TcpRoute
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
@@ -112,7 +113,8 @@ class ClusterControl:
             "unix_socket_directories": folder,
             **self._encryption(environment, clone),
         }
-        self._host.write(f"{clone.location}/{SETTINGS_FILE}", render_settings(settings).encode())
+        suited = settings_of_its_time(settings, build.version.number)
+        self._host.write(f"{clone.location}/{SETTINGS_FILE}", render_settings(suited).encode())
         if not folder:
             # datasets know nothing of clients
             self._host.write(f"{clone.location}/{ACCESS_FILE}", render_access(way))
@@ -284,6 +286,11 @@ def _status_line(content: bytes) -> bytes:
     return lines[_STATUS_LINE].strip() if len(lines) > _STATUS_LINE else b""
 
 
+def _shown(setting: str, version: int, since: int, before: str) -> str:
+    """An expression for a setting; `before` it was there, a constant that says what was so."""
+    return f"current_setting('{setting}')" if not version or version >= since else f"'{before}'::text"
+
+
 class _PortTakenError(ServerFailedError):
     """Somebody else holds the port that was drawn."""
 
@@ -295,11 +302,13 @@ class ServerLayer:
 
     def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:
         """Version, compiler line and checksums as the server says them; LevelNotTakenError where they differ."""
+        number = server.build.version.number
         table = sql.query(
             server.address,
             "SELECT version() AS version, current_setting('server_version_num') AS number, "
-            "current_setting('data_checksums') AS checksums, current_setting('block_size') AS block_size, "
-            "current_setting('wal_block_size') AS wal_block_size",
+            f"{_shown('data_checksums', number, CHECKSUMS_SINCE, 'off')} AS checksums, "
+            "current_setting('block_size') AS block_size, "
+            f"{_shown('wal_block_size', number, WAL_BLOCK_SIZE_SINCE, '8192')} AS wal_block_size",
         )
         (row,) = table.records()
         where = f"environment {server.environment.name}"

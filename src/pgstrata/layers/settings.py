@@ -9,6 +9,7 @@ from typing import Final
 from pgstrata.errors import LevelNotTakenError
 from pgstrata.libpq import quote_literal
 from pgstrata.model.experiment import ConnectionKind, ServerKind
+from pgstrata.model.old_servers import FILE_SETTINGS_SINCE, STAT_SSL_SINCE, settings_of_its_time
 from pgstrata.ports.server import RunningServer, Sql
 
 _TRUE: Final = frozenset({"on", "true", "yes", "1"})
@@ -76,6 +77,18 @@ def _same_number(asked: str, setting: str, unit: str) -> bool:
     return abs(value - float(setting)) <= max(0.5 if base.group("unit") else 0.0, abs(value) * 1e-6)
 
 
+_SETTINGS: Final = (
+    "SELECT s.name, s.setting, coalesce(s.unit, '') AS unit, s.vartype, "
+    "coalesce(bool_or(f.applied AND f.error IS NULL), false) AS applied "
+    "FROM pg_settings s LEFT JOIN pg_file_settings f ON lower(f.name) = lower(s.name) "
+    "WHERE lower(s.name) IN ({names}) GROUP BY 1, 2, 3, 4"
+)
+_OLD_SETTINGS: Final = (
+    "SELECT s.name, s.setting, coalesce(s.unit, '') AS unit, s.vartype, false AS applied "
+    "FROM pg_settings s WHERE lower(s.name) IN ({names})"
+)
+
+
 class SettingsLayer:
     """Asserts every setting that the environment asks for, from inside the running server."""
 
@@ -84,17 +97,15 @@ class SettingsLayer:
     def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:
         """The asked settings as the server has them; LevelNotTakenError names the first that did not take."""
         # a layer of the host may need a setting otherwise than it was chosen, such as huge_pages
-        asked = {**server.environment.settings, **server.launch.settings}
+        version = server.build.version.number
+        asked = settings_of_its_time({**server.environment.settings, **server.launch.settings}, version)
         if not asked:
             return {}
         # names of settings are case-insensitive: pg_settings has TimeZone and DateStyle
         names = ", ".join(quote_literal(name.lower()) for name in asked)
         table = sql.query(
             server.address,
-            "SELECT s.name, s.setting, coalesce(s.unit, '') AS unit, s.vartype, "
-            "coalesce(bool_or(f.applied AND f.error IS NULL), false) AS applied "
-            "FROM pg_settings s LEFT JOIN pg_file_settings f ON lower(f.name) = lower(s.name) "
-            f"WHERE lower(s.name) IN ({names}) GROUP BY 1, 2, 3, 4",
+            (_SETTINGS if not version or version >= FILE_SETTINGS_SINCE else _OLD_SETTINGS).format(names=names),
         )
         found = {row["name"].lower(): row for row in table.records()}
         for name, value in asked.items():
@@ -116,6 +127,9 @@ _SEEN: Final = (
     "SELECT coalesce(inet_server_addr()::text, 'socket') AS address, version, cipher FROM pg_stat_ssl "
     "WHERE pid = pg_backend_pid()"
 )
+_OLD_SEEN: Final = (
+    "SELECT coalesce(host(inet_server_addr()), 'socket') AS address, ''::text AS version, ''::text AS cipher"
+)
 
 
 class ConnectionLayer:
@@ -125,9 +139,12 @@ class ConnectionLayer:
 
     def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:
         """`connection.kind` as the server sees it; a running server's own connection is taken as it is."""
-        (row,) = sql.query(server.address, _SEEN).records()
+        old = 0 < server.build.version.number < STAT_SSL_SINCE
+        (row,) = sql.query(server.address, _OLD_SEEN if old else _SEEN).records()
         kind = ConnectionKind.SOCKET if row["address"] == "socket" else ConnectionKind.TCP
-        if row["version"]:
+        # an old server does not say; the client insists on TLS where it was asked for, and would not be connected
+        unseen = old and kind is ConnectionKind.TCP and server.environment.connection is ConnectionKind.TLS
+        if row["version"] or unseen:
             kind = ConnectionKind.TLS
         if server.environment.server.kind is not ServerKind.DSN and kind is not server.environment.connection:
             raise LevelNotTakenError(

@@ -21,6 +21,8 @@ from pgstrata.ports.host import Command
 from pgstrata.servers.recipes import (
     CONFIGURE_FILE,
     MESON_FILE,
+    PARSER_FILE,
+    PREWARM_FILE,
     BuildRecipe,
     System,
     choose_compiler,
@@ -100,6 +102,8 @@ class Builder:
             system=self._possible(spec, held)[0],
             compiler=choose_compiler(self.site.host, asked.get("compiler", "")),
             flags=asked.get("flags", ""),
+            prewarm=PREWARM_FILE in held,
+            scans=PARSER_FILE not in held,
         )
         require_programs(self.site.host, (recipe.compiler, *programs_of(recipe.system, held)), spec.text)
         described = describe_compiler(self.site.host, recipe.compiler)

@@ -87,7 +87,9 @@ CONFIGURE_FILE: Final = "configure"
 MESON_FILE: Final = "meson.build"
 PARSER_FILE: Final = "src/backend/parser/gram.c"
 """What bison makes; archives of releases hold it, up to 16."""
-TELLING_FILES: Final = (CONFIGURE_FILE, MESON_FILE, PARSER_FILE)
+PREWARM_FILE: Final = "contrib/pg_prewarm/Makefile"
+"""Of the extension that reads data into memory, from 9.4 on."""
+TELLING_FILES: Final = (CONFIGURE_FILE, MESON_FILE, PARSER_FILE, PREWARM_FILE)
 """Files of a source, relative to its top, that tell how it can be built."""
 
 _CONFIGURE_OPTIONS: Final = ("--without-readline", "--without-zlib", "--without-icu")
@@ -115,11 +117,16 @@ class BuildRecipe:
         system: what builds.
         compiler: a program.
         flags: for the compiler; empty for -O2.
+        prewarm: whether the source has pg_prewarm, which configure's builds are given apart.
+        scans: whether the source is a checkout, of which flex makes the scanners. configure is told its name then: up
+            to minor releases of 2017 it takes flex 2.6 for one that is older than 2.5.31.
     """
 
     system: System
     compiler: str
     flags: str
+    prewarm: bool = True
+    scans: bool = False
 
     @property
     def options(self) -> str:
@@ -152,12 +159,12 @@ class BuildRecipe:
                 (*_clean(), "ninja", "-C", objects, f"-j{cpus}"),
                 (*_clean(f"DESTDIR={stage}"), *install),
             )
-        given = (f"CFLAGS={self.flags}",) if self.flags else ()
+        given = (*((f"CFLAGS={self.flags}",) if self.flags else ()), *(("FLEX=flex",) if self.scans else ()))
         configure = (
             "./configure", f"--prefix={prefix}", *_CONFIGURE_OPTIONS, f"CC={self.compiler}", *given, "CPPFLAGS=",
             "LDFLAGS=",
         )  # fmt: skip
-        parts: tuple[tuple[str, ...], ...] = ((), *(("-C", extension) for extension in _EXTENSIONS))
+        parts: tuple[tuple[str, ...], ...] = ((), *(("-C", each) for each in _EXTENSIONS if self.prewarm))
         make = tuple(("make", *part, f"-j{cpus}") for part in parts)
         installs = tuple(("make", *part, "install", f"DESTDIR={stage}") for part in parts)
         return tuple((*_clean(), *step) for step in (configure, *make, *installs))

@@ -77,7 +77,7 @@ def _unknown(line: str) -> ParseError:
     return ParseError(
         "this is not a version of PostgreSQL that pgstrata can read",
         details=(line or "(nothing was printed)",),
-        remedy="check that the program or server is PostgreSQL 9.6 or newer",
+        remedy="check that the program or server is PostgreSQL 8.3 or newer",
     )
 
 

@@ -144,8 +144,10 @@ def test_captures_of_every_kind_of_statements_are_there():
 @pytest.mark.parametrize(
     ("version", "chosen"),
     [
-        (90500, {"database": 90600, "position": 90600, "checkpoints": 90600, "io": 90600}),
-        (90624, {"database": 90600, "position": 90600, "checkpoints": 90600, "io": 90600}),
+        (80323, {"database": 80300, "position": 80300, "checkpoints": 80300, "io": 80300}),
+        (90023, {"database": 80300, "position": 80300, "checkpoints": 80300, "io": 80300}),
+        (90500, {"database": 90200, "position": 90200, "checkpoints": 90100, "io": 90200}),
+        (90624, {"database": 90600, "position": 90200, "checkpoints": 90600, "io": 90600}),
         (130023, {"database": 90600, "position": 100000, "checkpoints": 90600, "io": 90600}),
         (140023, {"database": 90600, "position": 100000, "checkpoints": 90600, "wal": 140000, "wal_io": 140000, "io": 90600}),
         (160015, {"database": 90600, "position": 100000, "checkpoints": 90600, "wal": 140000, "wal_io": 140000, "io": 160000}),
@@ -164,7 +166,7 @@ def test_of_each_view_the_highest_statement_is_used_that_is_not_newer_than_the_s
 def test_no_statement_is_left_out():
     folder = files("pgstrata.collectors.pgstat") / "sql"
     there = {file.name for file in folder.iterdir() if not file.name.startswith(("size", "tables"))}
-    versions = (90624, 130023, 140023, 150019, 160015, 170011, 180006)
+    versions = (80323, 90124, 90224, 90624, 130023, 140023, 150019, 160015, 170011, 180006)
     used = {f"{view}.{number}.sql" for each in versions for view, (number, _) in choose_views(each).items()}
     assert used == there
 

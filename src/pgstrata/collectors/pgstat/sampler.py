@@ -2,7 +2,7 @@
 
 A capture is a line `name<TAB>value` for each counter. What is read of each view lies beside as `sql/VIEW.VERSION.sql`:
 the highest that is not newer than the server is used, and nothing of views that came later. All were run on real
-servers, 9.6 to 18.
+servers.
 
 Any user may read all that is asked for. What the capture itself costs, some hundred buffer hits, is in the counters.
 """

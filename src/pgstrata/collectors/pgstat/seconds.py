@@ -19,6 +19,7 @@ from pgstrata.collectors.statements import render_watch, start_watch, statements
 from pgstrata.collectors.window_series import Values, doubt_unseen, make_series, unseen_seconds
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import Series
+from pgstrata.model.old_servers import OLDEST
 from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
 
 SAMPLES: Final = "pgstat.samples"
@@ -97,7 +98,6 @@ def _rates(before: CountersSample, after: CountersSample) -> Values:
 SECONDS: Final = 1
 _POSITION: Final = "position"
 VIEWS: Final = ("database", _POSITION, "checkpoints", "wal", "wal_io", "io")
-_OLDEST: Final = 90600
 _SHARED_MEMORY_SINCE: Final = 150000
 # Up to 14 reading statistics makes the server write a file with those of all tables of the database. Where there are
 # more than some hundred of them, by the size of pg_class, only the position in the WAL is read.
@@ -151,4 +151,4 @@ def choose_views(version: int) -> Mapping[str, tuple[int, str]]:
     Servers older than all statements are asked the oldest ones.
     """
     best = {view: statements_for(__package__, view, version)[0] for view in VIEWS}
-    return {view: each for view, each in best.items() if each[0] <= max(version, _OLDEST)}
+    return {view: each for view, each in best.items() if each[0] <= max(version, OLDEST)}

@@ -22,6 +22,7 @@ from pgstrata.collectors.statements import (
 )
 from pgstrata.libpq import quote_literal
 from pgstrata.model.activity import ACTIVITY_HERTZ
+from pgstrata.model.old_servers import WAITS_SINCE
 from pgstrata.ports.collector import CaptureSubject, Sampled, Sampling, Window
 
 SECONDS: Final = 1 / ACTIVITY_HERTZ
@@ -65,6 +66,9 @@ class SessionsSampler:
 
     def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
         server = subject.server
+        if 0 < server.build.version.number < WAITS_SINCE:
+            # without wait events every session that waits would be taken for one at work
+            return None
         application = server.address.parameters.get("application_name", subject.driver)
         statement = statements_for(__package__, "sample", server.build.version.number)[0][1]
         script = render_script(statement, application, reconnects=subject.reconnects)

@@ -1,4 +1,7 @@
 -- Reads relations into shared_buffers. Those that an experiment's own script has removed are left out.
+SELECT pg_catalog.current_setting('server_version_num')::int >= 90600 AS pgstrata_recent,
+       pg_catalog.current_setting('server_version_num')::int >= 90400 AS pgstrata_prewarms \gset
+\if :pgstrata_recent
 DO $$
 DECLARE
     wanted text[] := @relations@;
@@ -40,3 +43,28 @@ BEGIN
     END LOOP;
 END
 $$;
+\else
+-- 8.3 to 9.5: statements that psql composes and gives back to the server, in the words that all of these know.
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+\set pgstrata_schema ''
+\if :pgstrata_prewarms
+SELECT coalesce(min(quote_ident(n.nspname)), '') AS pgstrata_schema
+FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm' \gset
+\endif
+SELECT CASE WHEN :'pgstrata_schema' <> ''
+            THEN 'SELECT ' || :'pgstrata_schema' || '.pg_prewarm(' || c.oid::text || '::oid::regclass)'
+            ELSE 'SELECT count(t.*) FROM (SELECT * FROM ' || c.oid::regclass::text || coalesce(' ORDER BY ' || nullif(
+                array_to_string(ARRAY(
+                    SELECT quote_ident(a.attname)
+                    FROM pg_index i
+                    CROSS JOIN generate_series(0, 31) AS k (place)
+                    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.place]
+                    WHERE i.indrelid = c.oid AND i.indisprimary AND k.place < i.indnatts
+                    ORDER BY k.place
+                ), ', '), ''), '') || ' OFFSET 0) t' END
+FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace
+WHERE (c.relkind = 'r' OR (:'pgstrata_schema' <> '' AND c.relkind IN ('i', 'm')))
+    AND s.nspname !~ '^pg_' AND s.nspname <> 'information_schema'
+ORDER BY c.oid \gexec
+\endif

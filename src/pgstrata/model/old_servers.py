@@ -1,0 +1,79 @@
+"""Servers older than those for which settings are written: what they lack, and the words of their time. Pure.
+
+Numbers are PostgreSQL's server_version_num. Only what means the same is put into other words: a setting that an old
+server cannot follow is given to it as it is, and the server refuses it by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+OLDEST: Final = 80300
+CHECKSUMS_SINCE: Final = 90300
+"""initdb --data-checksums, and the setting data_checksums."""
+NO_SYNC_SINCE: Final = 90300
+"""initdb -N."""
+INCLUDE_IF_EXISTS_SINCE: Final = 90200
+WAL_BLOCK_SIZE_SINCE: Final = 80400
+BOOT_VALUE_SINCE: Final = 80400
+FILE_SETTINGS_SINCE: Final = 90500
+"""The view pg_file_settings."""
+STAT_SSL_SINCE: Final = 90500
+"""The view pg_stat_ssl."""
+WAITS_SINCE: Final = 90600
+"""The columns wait_event_type and wait_event of pg_stat_activity."""
+
+_WAL_SIZE_SINCE: Final = 90500
+_HUGE_PAGES_SINCE: Final = 90400
+_SOCKET_DIRECTORIES_SINCE: Final = 90300
+_WAL_LEVEL_SINCE: Final = 90000
+_PREFETCH_SINCE: Final = 80400
+_SEGMENT: Final = 16 * 1024**2
+_SEGMENTS_BETWEEN: Final = 3
+_SIZE: Final = re.compile(r"^\s*(?P<number>\d+)\s*(?P<unit>kB|MB|GB|TB|)\s*$")
+_UNITS: Final[Mapping[str, int]] = {"kB": 1024, "": 1024**2, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
+# What a server did before it had the setting, by setting: the version that brought it, and the value that means that.
+_ALWAYS_SO: Final[Mapping[str, tuple[int, str]]] = {
+    "huge_pages": (_HUGE_PAGES_SINCE, "off"),
+    "wal_level": (_WAL_LEVEL_SINCE, "minimal"),
+    "max_wal_senders": (_WAL_LEVEL_SINCE, "0"),
+}
+# Without a counterpart and of no effect on results: how many files are kept at least, and reading ahead by hints.
+_LEFT_OUT: Final[Mapping[str, int]] = {"min_wal_size": _WAL_SIZE_SINCE, "effective_io_concurrency": _PREFETCH_SINCE}
+
+
+def settings_of_its_time(settings: Mapping[str, str], version: int) -> Mapping[str, str]:
+    """The settings as a server of that version knows them; all of them as they are from 9.5 on, or if it is 0.
+
+    `max_wal_size` becomes `checkpoint_segments`, a third of it in segments of 16 MB, at least 1: the formula of the
+    release notes of 9.5, which made the one from the other.
+    """
+    if not version or version >= _WAL_SIZE_SINCE:
+        return settings
+    return dict(pair for name, value in settings.items() for pair in _translate(name, value, version))
+
+
+def _translate(name: str, value: str, version: int) -> tuple[tuple[str, str], ...]:
+    since, meaning = _ALWAYS_SO.get(name, (0, ""))
+    if (version < since and value.strip().lower() == meaning) or version < _LEFT_OUT.get(name, 0):
+        return ()
+    if name == "max_wal_size" and (size := _SIZE.match(value)):
+        total = int(size["number"]) * _UNITS[size["unit"]]
+        return (("checkpoint_segments", str(max(1, total // (_SEGMENTS_BETWEEN * _SEGMENT)))),)
+    if name == "unix_socket_directories" and version < _SOCKET_DIRECTORIES_SINCE:
+        return (("unix_socket_directory", value),)
+    return ((name, value),)
+
+
+def lacking(version: int) -> tuple[str, ...]:
+    """What a server of that version cannot tell or do, in a few words each; empty for 9.6 and newer."""
+    lacks = (
+        (WAITS_SINCE, "wait events, so that time is not attributed to waits"),
+        (_HUGE_PAGES_SINCE, "pg_prewarm and huge pages"),
+        (CHECKSUMS_SINCE, "data checksums"),
+        (90200, "track_io_timing"),
+        (90000, "application_name, so that sessions are not sampled"),
+    )
+    return tuple(words for since, words in lacks if version and version < since)
