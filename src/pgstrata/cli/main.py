@@ -11,6 +11,7 @@ import typer
 from pgstrata.cli.host import host_app
 from pgstrata.cli.options import Destination, Json, NoQueryText, duration_of, end_with, ratio_of
 from pgstrata.cli.servers import servers_app
+from pgstrata.cli.vm import vm_app
 from pgstrata.cli.workload import workload_app
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.add_typer(servers_app, name="servers")
 app.add_typer(host_app, name="host")
 app.add_typer(workload_app, name="workload")
+app.add_typer(vm_app, name="vm")
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")]
 StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
