@@ -57,6 +57,9 @@ cat >tree/etc/inittab <<'END'
 {_INITTAB}END
 cat >tree/etc/ssh/sshd_config <<'END'
 {_SSHD}END
+printf '127.0.0.1 localhost\\n::1 localhost\\n10.0.2.15 pgstrata-vm\\n' >tree/etc/hosts
+echo pgstrata-vm >tree/etc/hostname
+: >tree/etc/resolv.conf
 chmod 755 tree/sbin/pgstrata-init
 for name in reboot poweroff halt; do ln -sf /bin/busybox tree/sbin/$name; done
 mkdir -p tree/root/.ssh tree{HOME} tree/home/postgres tree/boot
