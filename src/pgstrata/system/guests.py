@@ -48,6 +48,7 @@ SetEnv PGSTRATA_DATA={HOME}/data PGSTRATA_CACHE={HOME}/cache PGSTRATA_STATE={HOM
 
 # Its folder is the first argument. Archives of root's are unpacked by root, or by one who believes to be root.
 ASSEMBLE: Final = f"""set -e
+umask 022
 cd -- "$1"
 mkdir tree
 tar -x --numeric-owner --exclude './dev/*' -f root.tar -C tree
