@@ -6,7 +6,7 @@ This one is open already; others are reached by the user's own ssh.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, Never
 
@@ -18,11 +18,13 @@ from pgstrata.app.site import OpenedHost, open_site, site_here
 from pgstrata.datasets.marker import mark_scratch, sum_datasets, sweep_leftovers, sweep_scratch
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
 from pgstrata.ledger.lock import HostHeldError
+from pgstrata.model.boot import Boot
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import HostCapacity
 from pgstrata.ports.host import Command, Host
 from pgstrata.system import commands
 from pgstrata.system.trust import ROOT, find_keeper, require_root_keeps
+from pgstrata.vms.machine import VirtualMachine
 
 _OTHERS: Final = (
     "let PGSTRATA_CACHE and PGSTRATA_STATE over there name folders to which root alone can write, as to all above them"
@@ -35,8 +37,10 @@ def local_host(machine: Machine) -> OpenedHost:
 
 
 @contextmanager
-def open_server_host(spec: HostSpec) -> Iterator[OpenedHost]:
+def open_server_host(spec: HostSpec, vm: VirtualMachine | None = None) -> Iterator[OpenedHost]:
     """Connect to another machine and find out where things lie there; nothing is made or changed.
+
+    A virtual machine has to be up.
 
     Raises:
         HostNotFitError: something has to be done about it first, such as its host key or a missing program.
@@ -44,12 +48,18 @@ def open_server_host(spec: HostSpec) -> Iterator[OpenedHost]:
     """
     with ExitStack() as stack:
         try:
-            site = stack.enter_context(open_site(spec.destination))
+            reached = {"destination": spec.destination} if vm is None else _reach(vm)
+            site = stack.enter_context(open_site(**reached))
             user = site.server_user()
         except PgstrataError as error:
             error.where = error.where if spec.destination in error.where else f"{spec.text}: {error.where}".rstrip(": ")
             raise
-        yield OpenedHost(spec=spec, site=site, host=site.transport.as_user(user) if user else site.transport)
+        host = site.transport.as_user(user) if user else site.transport
+        yield OpenedHost(spec=spec, site=site, host=host, way=None if vm is None else vm.way)
+
+
+def _reach(vm: VirtualMachine) -> dict[str, str]:
+    return {"destination": vm.destination, "config": vm.ssh_config}
 
 
 def make_places_there(opened: OpenedHost) -> None:
@@ -134,16 +144,23 @@ class StudyHosts:
         study: its name, for locks and markers.
         tell: what there is to be said.
         from_here: those whose servers are loaded by clients of this machine.
+        vms: the virtual machines among them, which know how they are to be booted first.
     """
 
     def __init__(
-        self, machine: Machine, study: str, tell: Callable[[str], None], from_here: Collection[HostSpec] = ()
+        self,
+        machine: Machine,
+        study: str,
+        tell: Callable[[str], None],
+        from_here: Collection[HostSpec] = (),
+        vms: Mapping[HostSpec, VirtualMachine] | None = None,
     ) -> None:
         self.machine = machine
         self.study = study
         self._tell = tell
         self._from_here = frozenset(from_here)
         self._opened: dict[HostSpec, tuple[OpenedHost, ExitStack]] = {}
+        self._vms = vms or {}
 
     def __getitem__(self, spec: HostSpec) -> OpenedHost:
         """A machine that was opened; HostLostError where it was lost, and is not open again."""
@@ -200,13 +217,27 @@ class StudyHosts:
             )
             raise HostLostError(what, where=spec.text, remedy=remedy) from error
 
+    def vm(self, spec: HostSpec) -> VirtualMachine:
+        """A virtual machine of the study."""
+        return self._vms[spec]
+
+    def boot_vm(self, spec: HostSpec, boot: Boot) -> None:
+        """Boot a virtual machine anew, and have it as `open` and `tidy` leave it; BootFailedError as its `start`."""
+        self._close(spec)
+        self._vms[spec].start(boot)
+        self.open(spec, again=True)
+        self.tidy(spec)
+
     @contextmanager
     def _connect(self, spec: HostSpec) -> Iterator[OpenedHost]:
         if not spec.remote:
             yield local_host(self.machine)
             return
+        vm = self._vms.get(spec)
+        if vm is not None and not vm.up:
+            vm.start(vm.boot)
         self._tell(f"connecting to {spec.text}")
-        with open_server_host(spec) as opened:
+        with open_server_host(spec, vm) as opened:
             yield opened
 
     def _sweep(self, opened: OpenedHost) -> None:

@@ -16,6 +16,7 @@ from pgstrata.app.places import socket_root, study_key
 from pgstrata.app.routes import find_way
 from pgstrata.app.site import OpenedHost
 from pgstrata.app.study_hosts import StudyHosts, local_host
+from pgstrata.app.vm_boots import VmBoots
 from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.conduct.losses import reconnect, too_often
@@ -33,7 +34,7 @@ from pgstrata.layers.running import RunningControl
 from pgstrata.layers.server import ClusterControl
 from pgstrata.model.boot import boot_of, booted_hosts
 from pgstrata.model.clocks import ClockOffset, offset_between
-from pgstrata.model.experiment import HERE, Environment, HostSpec, ServerKind, ServerSpec
+from pgstrata.model.experiment import HERE, Environment, HostKind, HostSpec, ServerKind, ServerSpec
 from pgstrata.model.own_data import DataFile
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import Notice
@@ -212,7 +213,7 @@ class MachineTarget:
     _builds: dict[str, Build] = field(init=False, default_factory=dict)
     _sent: SentServers | None = field(init=False, default=None)
     _observed: ServerHost | None = field(init=False, default=None)
-    _boots: HostBoots | None = field(init=False, default=None)
+    _boots: HostBoots | VmBoots | None = field(init=False, default=None)
 
     def provision(self) -> Mapping[str, Build]:
         """As the contract says; a machine that is lost over it is waited for as in the preflight."""
@@ -222,7 +223,8 @@ class MachineTarget:
             for key in {cell.driver for cell in self.plan.experiment.cells}:
                 self._persist(partial(self._require_driver, key))
         if self.hosts is not None and self.spec in booted_hosts(self._environments):
-            self._boots = HostBoots(spec=self.spec, hosts=self.hosts, tell=self._step, gone=self._forget)
+            kind = VmBoots if self.spec.kind is HostKind.VM else HostBoots
+            self._boots = kind(spec=self.spec, hosts=self.hosts, tell=self._step, gone=self._forget)
             self._persist(partial(self._boots.require, [boot_of(each) for each in self._environments]))
         known: dict[str, Build] = {}
         for environment in self._environments:

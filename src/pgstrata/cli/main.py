@@ -13,6 +13,7 @@ from pgstrata.cli.host import host_app
 from pgstrata.cli.merge import gate_merged, is_merged, merge, report_merged, show_merged
 from pgstrata.cli.options import Destination, Json, NoQueryText, duration_of, end_with, ratio_of
 from pgstrata.cli.servers import servers_app
+from pgstrata.cli.vm import vm_app
 from pgstrata.cli.workload import workload_app
 
 app = typer.Typer(
@@ -29,6 +30,7 @@ app.add_typer(workload_app, name="workload")
 app.command("bundle")(bundle)
 app.command("unbundle")(unbundle)
 app.command("merge")(merge)
+app.add_typer(vm_app, name="vm")
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")]
 StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]

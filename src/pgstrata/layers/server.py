@@ -109,7 +109,7 @@ class ClusterControl:
             **environment.settings,
             **launch.settings,
             "port": str(address.port),
-            "listen_addresses": "" if folder else address.host,
+            "listen_addresses": "" if folder else way.listen or address.host,
             "unix_socket_directories": folder,
             **self._encryption(environment, clone),
         }
@@ -160,7 +160,7 @@ class ClusterControl:
 
     def _address(self, kind: ConnectionKind, clone: Clone, way: TcpRoute) -> Address:
         """A socket in a folder that nobody else can enter; over TCP a password, because anybody can knock."""
-        port = secrets.choice(_PORTS)
+        port = secrets.choice(way.ports or _PORTS)
         if kind is ConnectionKind.SOCKET:
             host = f"{self._socket_root}/{secrets.token_hex(4)}"
             return Address(host=host, port=port, user=USER, database=clone.database)
