@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.places import find_machine_places
@@ -17,6 +19,9 @@ from pgstrata.ports.host import Command
 from pgstrata.system import files
 from pgstrata.vms.image import Builder, Image, images_folder, list_images, require_name
 from pgstrata.vms.machine import VirtualMachine
+
+_OF_A_DISK: Final = re.compile(r"(?:[0-9a-f]{12}|try)\.img.*")
+"""Names of data disks and what lies beside them, after the name of the image: the key of a study, or of a trial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +91,21 @@ def clean_images(names: Sequence[str]) -> tuple[str, ...]:
     gone = [each for each in list_images(cache) if not names or each.name in names]
     for image in gone:
         files.remove_tree(images_folder(cache) / image.name)
+    with open_machine(lambda _: None) as machine:
+        _clean_disks(machine, names)
     return tuple(image.name for image in gone)
+
+
+def _clean_disks(machine: Machine, names: Sequence[str]) -> None:
+    """Remove the data disks of these images, or all, and what killed machines left beside them."""
+    folder = f"{machine.places.data}/vms"
+    for name in machine.host.list_folder(folder):
+        belongs = any(_OF_A_DISK.fullmatch(name.removeprefix(f"{image}-")) for image in names)
+        if not names or belongs:
+            machine.host.remove_tree(f"{folder}/{name}")
+    if not names:
+        for path in images_folder(machine.places.cache).glob(".machine-*"):
+            files.remove_tree(path)
 
 
 def _taken(folder: Path) -> int:

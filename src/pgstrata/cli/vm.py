@@ -57,7 +57,7 @@ def vm_list() -> None:
 def vm_clean(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]", help="All if none.")] = None,
 ) -> None:
-    """Remove images."""
+    """Remove images, and the data disks of studies with them; none of them may run."""
     from pgstrata.app.vms import clean_images
 
     gone = clean_images(names or ())
