@@ -35,9 +35,20 @@ class ListedImage:
 def build_image(name: str, *, suite: str, kernels: Sequence[str], note: Callable[[str], None]) -> Image:
     """Make an image in the cache (`vms.image.Builder.build`)."""
     with open_machine(note) as machine:
-        return Builder(here=machine.here, cache=machine.places.cache, note=note).build(
-            name, suite=suite, kernels=kernels
-        )
+        builder = Builder(here=machine.here, cache=machine.places.cache, note=note)
+        image = builder.build(name, suite=suite, kernels=kernels)
+        _hide(machine, str(image.folder / "root.img"))
+        return image
+
+
+def _hide(machine: Machine, path: str) -> None:
+    """A root image holds the guest's host key: only those who boot it may read it."""
+    mode = "600"
+    if machine.host.user != machine.here.user:
+        group = machine.here.run(Command(argv=("id", "-g", "--", machine.host.user))).text.strip()
+        machine.here.run(Command(argv=("chgrp", "--", group, path)))
+        mode = "640"
+    machine.here.run(Command(argv=("chmod", mode, "--", path)))
 
 
 @contextmanager
