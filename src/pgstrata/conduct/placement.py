@@ -7,13 +7,13 @@ CPU. Nothing is undone: affinities end with the processes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from pgstrata.conduct.arm import ActiveArm
 from pgstrata.conduct.rig import Rig
-from pgstrata.errors import LevelNotTakenError, ServerFailedError
+from pgstrata.errors import LevelNotTakenError, ServerFailedError, SqlError
 from pgstrata.libpq import quote_literal
 from pgstrata.model.cpus import parse_cpu_list
 from pgstrata.plan.placement import deal
@@ -27,6 +27,7 @@ _LOOKS: Final = 20
 _POLL: Final = 0.02
 # A driver may have a first session of its own for a moment, with the same name, before its clients connect.
 _SETTLED_MS: Final = 150
+_NO_COLUMN: Final = "42703"
 _STATUS: Final = "/proc/self/status"
 _ALLOWED: Final = "Cpus_allowed_list:"
 _PIN: Final = 'for pair; do taskset -pc "${pair#*:}" "${pair%:*}" >/dev/null || exit 1; done'
@@ -107,6 +108,19 @@ def _allowed_in(status: bytes) -> frozenset[int]:
     return next((parse_cpu_list(line.split()[1]) for line in lines if line.startswith(_ALLOWED)), frozenset())
 
 
+def _ask(rig: Rig, arm: ActiveArm, load: Load, statement: str) -> Iterable[tuple[str, ...]]:
+    try:
+        return rig.sql(arm.environment).query(load.address, statement).rows
+    except SqlError as error:
+        if error.sqlstate != _NO_COLUMN:
+            raise
+        raise LevelNotTakenError(
+            "this server does not tell the names and processes of sessions: PostgreSQL does from 9.2 on",
+            where=error.where,
+            remedy='write placement = "free", for all environments',
+        ) from error
+
+
 def _await_sessions(rig: Rig, arm: ActiveArm, load: Load, names: Mapping[str, int]) -> list[int]:
     """Process ids of the backends in the order of their clients' CPUs, once every client has one."""
     wanted = {name: load.cpus.count(cpu) for name, cpu in names.items()}
@@ -119,7 +133,7 @@ def _await_sessions(rig: Rig, arm: ActiveArm, load: Load, names: Mapping[str, in
     end = rig.clock.monotonic() + _CONNECTING
     while True:
         found: dict[str, list[int]] = defaultdict(list)
-        for name, pid in rig.sql(arm.environment).query(load.address, asked).rows:
+        for name, pid in _ask(rig, arm, load, asked):
             found[name].append(int(pid))
         if {name: len(pids) for name, pids in found.items()} == wanted:
             return [pid for name in sorted(names, key=names.__getitem__) for pid in found[name]]

@@ -30,6 +30,7 @@ _OWN_SETTINGS: Final = {
     "listen_addresses",
     "port",
     "unix_socket_directories",
+    "unix_socket_directory",
 }
 _OWN_INITDB: Final = {"pgdata", "auth", "auth-host", "auth-local", "username", "pwfile", "pwprompt", "set"}
 

@@ -25,7 +25,7 @@ _VOLATILE: Final = frozenset(
         "in_hot_standby", "krb_server_keyfile", "listen_addresses", "log_destination", "log_directory",
         "log_file_mode", "log_filename", "num_os_semaphores", "port", "server_version", "server_version_num",
         "shared_memory_size", "shared_memory_size_in_huge_pages", "syslog_facility", "syslog_ident",
-        "unix_socket_directories", "unix_socket_group",
+        "unix_socket_directories", "unix_socket_directory", "unix_socket_group",
     }
 )  # fmt: skip
 
