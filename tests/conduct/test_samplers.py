@@ -16,7 +16,7 @@ from pgstrata.conduct.arm import make_arm
 from pgstrata.conduct.loop import Conduct
 from pgstrata.conduct.prompt import LONG_BURST, TIME_SLICE, program
 from pgstrata.conduct.samplers import kill_samplers, start_samplers, stop_samplers
-from pgstrata.errors import HostFileError, HostLostError, ServerFailedError
+from pgstrata.errors import HostFileError, HostLostError, HostNotFitError, ServerFailedError
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.collector import Sampled, Sampling
 from pgstrata.ports.host import CpuTime, ProcessExit
@@ -239,7 +239,8 @@ def test_a_session_that_has_ended_is_not_waited_for():
 
 
 def test_where_a_cpu_cannot_be_asked_for_the_sampler_looks_all_the_same():
-    assert hurried({"/o.backend": b"4242\n", "/o": LEFT}, error=HostFileError("there is no python3"))[0].spawned is None
+    for error in (HostFileError("there is no such file"), HostNotFitError("the program python3 is missing")):
+        assert hurried({"/o.backend": b"4242\n", "/o": LEFT}, error=error)[0].spawned is None
     with pytest.raises(HostLostError):
         hurried({"/o.backend": b"4242\n"}, error=HostLostError("the connection broke"))
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from pgstrata.conduct.arm import FATAL
 from pgstrata.conduct.rig import Rig
-from pgstrata.errors import PgstrataError
+from pgstrata.errors import HostNotFitError, PgstrataError
 from pgstrata.ports.collector import Sampling
 from pgstrata.ports.host import Command, Process
 from pgstrata.ports.server import BACKEND, RunningServer
@@ -55,10 +55,12 @@ def ask_for_first_sample(rig: Rig, server: RunningServer, samplings: Sequence[Sa
     command = Command(argv=("python3", "-I", "-S", "-c", program(), *words))
     try:
         return rig.server_host(server.environment).host.spawn(command, stdout="/dev/null", stderr="/dev/null")
+    except HostNotFitError:
+        return None  # there is no python3, which other hosts need not have
     except FATAL:
         raise
     except PgstrataError:
-        return None  # no python3 there
+        return None
 
 
 def program() -> str:
