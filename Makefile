@@ -3,10 +3,10 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap demo test lint fmt bench soak docs check clean
+.PHONY: help bootstrap demo test test-vm lint fmt bench soak docs check clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 bootstrap: ## Make .venv with everything that is needed
 	@scripts/bootstrap
@@ -16,6 +16,9 @@ demo: bootstrap ## A small experiment, from question to report
 
 test: bootstrap ## All tests; ARGS="-m 'not server'" leaves out those that need PostgreSQL
 	$(BIN)/python scripts/test.py --durations=20 $(ARGS)
+
+test-vm: bootstrap ## Real virtual machines: made, booted into two kernels, stopped
+	PGSTRATA_TEST_VM=1 $(BIN)/pytest tests/vms/test_real_boots.py -q -p no:xdist $(ARGS)
 
 lint: bootstrap ## Rules of style, types and the one-way rule between rooms
 	$(BIN)/ruff check .

@@ -22,6 +22,7 @@ from cpu import measure_cpu
 from drivers import measure_drivers
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
+from importing import measure_importing
 from large_study import measure_large_study
 from largest_plan import measure_largest_plan
 from live import measure_live, measure_live_runs, measure_live_writing
@@ -53,6 +54,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "structure": measure_structure,
     "large-study": measure_large_study,
     "largest-plan": measure_largest_plan,
+    "import": measure_importing,
     "why": measure_why,
     "boots": measure_boots,
     "reset": measure_reset,

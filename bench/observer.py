@@ -126,7 +126,7 @@ def _pairs(plan: Plan, rig: Rig, machine: Machine, server: RunningServer) -> Seq
             if ours:
                 arm = make_arm(plan, plan.runs[0])
                 measure(rig, arm, server)
-                watched.append(rig.driver(arm.cell).parse(arm.files).tps or 0.0)
+                watched.append(rig.driver(arm.environment, arm.cell).parse(arm.files).tps or 0.0)
                 cpus.append(_observer_cpu(rig, arm, server))
             else:
                 plain.append(_plain_tps(machine, server, rig.supply(server.environment).build))

@@ -43,7 +43,7 @@ def _pairs(plan: Plan, rig: Rig, server: RunningServer) -> Sequence[Figure]:
         for sampled in order.sample((True, False), 2):
             arm = make_arm(plan, plan.runs[0])
             measure(dataclasses.replace(rig, samplers=(PerfSampler(),) if sampled else ()), arm, server)
-            rates[sampled].append(rig.driver(arm.cell).parse(arm.files).tps or 0.0)
+            rates[sampled].append(rig.driver(arm.environment, arm.cell).parse(arm.files).tps or 0.0)
             if sampled:
                 folded = parse_folded(gzip.decompress(arm.files[f"{SAMPLES}.gz"]))
                 if folded.lacking:

@@ -177,6 +177,12 @@ class StudyError(PgstrataError):
     """A study is damaged, locked, read-only, or belongs to another plan."""
 
 
+class BundleError(StudyError):
+    """A bundle is damaged, altered, of another format, or signed otherwise than was asked for."""
+
+    exit_code = ExitCode.USAGE
+
+
 class InterruptedByUserError(PgstrataError):
     """The user asked to stop; what was measured is kept."""
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgstrata.compare import compare_pairs, compare_study, find_axes, find_effects
-from pgstrata.compare.factors.axes import order_levels
 from pgstrata.model.answer import ALL_CELLS, EffectKind, Verdict
 from pgstrata.model.experiment import ControlKind
+from pgstrata.model.levels import order_levels
 from pgstrata.model.runs import RunStatus
 from studies import CELL, cell_of, make_environment, make_plan, simulate, simulate_slices
 

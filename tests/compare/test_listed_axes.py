@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgstrata.compare.factors.axes import order_by_number
 from pgstrata.compare.one_look import ImportTerms, decide_import
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import ALL_CELLS, Verdict
 from pgstrata.model.doubts import NamedDoubt
+from pgstrata.model.levels import order_by_number
 from pgstrata.sources.table import parse_table
 
 LEVELS = ("v14", "v15", "v16", "v17", "v18")

@@ -50,7 +50,7 @@ def make_plan(*, names=("a", "b"), cells=(CELL,), blocks=2):
 
 
 def carry_out(plan, world, *, store=None, **changes):
-    rig = replace(fakes.make_rig(world, plan, store=store), **changes)
+    rig = fakes.with_client(fakes.make_rig(world, plan, store=store), **changes)
     Conduct(rig=rig, plan=plan, budget=None).carry_out()
     return rig
 

@@ -302,7 +302,7 @@ def test_a_statement_that_finds_the_disk_full_names_the_folder_of_the_clone():
             raise DatabaseFullError("could not write init file", host=address.host, port=address.port, where=where)
 
     with pytest.raises(DiskFullError) as caught:
-        Conduct(rig=replace(fakes.make_rig(world, plan), sql=Full()), plan=plan, budget=None).carry_out()
+        Conduct(rig=fakes.with_client(fakes.make_rig(world, plan), sql=Full()), plan=plan, budget=None).carry_out()
     assert (caught.value.details, caught.value.where) == (
         ("could not write init file",),
         "/clones/b01-a-select-only-s1-c2",
@@ -321,7 +321,7 @@ def test_ctrl_c_takes_everything_down_and_keeps_finished_runs():
                 raise KeyboardInterrupt
             return super().start(load, folder)
 
-    rig = replace(fakes.make_rig(world, plan, store=store), drivers={"pgbench": Interrupting(world)})
+    rig = fakes.with_client(fakes.make_rig(world, plan, store=store), drivers={"pgbench": Interrupting(world)})
     with pytest.raises(KeyboardInterrupt):
         Conduct(rig=rig, plan=plan, budget=None).carry_out()
     assert len(store.kept) == 2
@@ -377,7 +377,7 @@ def test_custom_scripts_are_tried_once_before_hours_are_spent():
         def parse(self, evidence):
             return replace(super().parse(evidence), errors=('ERROR:  syntax error at or near "SELEKT"',))
 
-    rig = replace(fakes.make_rig(world, plan), drivers={"pgbench": Complaining(world)})
+    rig = fakes.with_client(fakes.make_rig(world, plan), drivers={"pgbench": Complaining(world)})
     with pytest.raises(ServerFailedError, match="tried once") as caught:
         Conduct(rig=rig, plan=plan, budget=None).carry_out()
     assert caught.value.where == "mine.sql"

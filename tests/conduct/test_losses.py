@@ -12,6 +12,7 @@ from pgstrata.errors import HostLostError, HostNotFitError
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.experiment import HostKind, HostSpec
 from pgstrata.ports.events import EventKind
+from pgstrata.ports.target import Link
 
 FAR = HostSpec(kind=HostKind.SSH, destination="db1")
 OTHER = replace(FAR, destination="db2")
@@ -44,7 +45,7 @@ def far_rig(world, plan, *, broken=(), absent=(), early=False):
     rig = fakes.make_rig(world, plan)
     here = fakes.home_of(rig)
     supply = replace(here.supplies["b"], control=Cut(world, list(broken), early=early))
-    there = replace(here, supplies={"b": supply}, clocks=AN_HOUR)
+    there = replace(here, supplies={"b": supply}, links={"b": Link(clocks=AN_HOUR)})
     waiting = list(absent)
 
     class Far(fakes.FakeTarget):
@@ -65,7 +66,7 @@ def far_rig(world, plan, *, broken=(), absent=(), early=False):
 
 def carry_out(rig, plan):
     ending = Conduct(rig=rig, plan=plan, budget=None).carry_out()
-    return ending, [step for step in rig.client.world.log if step[0] in {"measure", "reopen"}]
+    return ending, [step for step in rig.here.host.world.log if step[0] in {"measure", "reopen"}]
 
 
 def lost():

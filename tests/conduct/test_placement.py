@@ -78,12 +78,12 @@ class Driver:
 
 def rig(machine, *looks):
     world = fakes.World()
-    home = SimpleNamespace(host=machine)
+    home, server = SimpleNamespace(host=machine), Server(machine, *looks)
     return SimpleNamespace(
-        client=machine,
+        client=lambda environment: machine,
         clock=fakes.FakeClock(world),
-        sql=Server(machine, *looks),
-        driver=lambda cell: Driver(),
+        sql=lambda environment: server,
+        driver=lambda environment, cell: Driver(),
         server_host=lambda environment: home,
     )
 
@@ -106,7 +106,7 @@ def test_free_sessions_are_left_alone():
     made, there = arm(placement=Placement.FREE), rig(Machine())
     assert place_clients(there, made, load(made)).cpus == ()
     place_backends(there, made, load(made))
-    assert not there.sql.asked
+    assert not there.sql(made.environment).asked
 
 
 def test_all_environments_of_a_block_have_the_same_cpus():
@@ -162,7 +162,7 @@ def test_names_are_quoted():
     machine, made = Machine(), arm(clients=1)
     there = rig(machine, [("it's 1", 10)])
     place_backends(there, made, replace(load(made), cpus=(1,)))
-    assert "IN ('it''s 1')" in there.sql.asked[0]
+    assert "IN ('it''s 1')" in there.sql(made.environment).asked[0]
 
 
 def test_clients_that_do_not_connect_end_the_run_with_a_remedy():

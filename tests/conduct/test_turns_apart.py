@@ -63,7 +63,10 @@ def test_processes_of_the_others_are_known_by_host(host, resident, of_client):
     assert header.apart == host.remote
     assert not header.failure
     # the script runs where the clients are, and pauses nothing else
-    assert {line.split("'")[1] for line in rig.client.script.splitlines() if line.startswith("turn ")} == {"-91", "-92"}
+    assert {line.split("'")[1] for line in rig.here.host.script.splitlines() if line.startswith("turn ")} == {
+        "-91",
+        "-92",
+    }
 
 
 def test_processes_of_both_hosts_are_looked_at_while_the_clients_are_there():

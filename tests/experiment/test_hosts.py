@@ -82,8 +82,16 @@ def test_a_listed_environment_has_a_host_of_its_own(parse):
         ),
         ('[factors]\nserver = ["dsn:a", "dsn:b"]\n[common]\nhost = "ssh:db1"\n', 4, "common.host", "take the host out"),
         (
-            TWO + '[common]\nhost = "ssh:db1"\n[common.cpu]\nclient = "0-1"\n', 6, "common.cpu.client", "taskset",
+            '[factors]\nserver = ["dsn:a", "dsn:b"]\n[common]\nclient = "ssh:load1"\n', 4, "common.client",
+            "take the client out",
         ),
+        (
+            '[factors]\nclient = ["same", "ssh:load1"]\n[common]\nconnection = "socket"\n', 4, "common.connection", "tcp",
+        ),
+        ('[factors]\nclient = ["same", "local"]\n', 2, "factors.client", "take one out"),
+        (TWO + '[common]\nclient = "load1"\n', 4, "common.client", "same"),
+        (TWO + '[common]\nclient = ["ssh:load1", "ssh:load1"]\n', 4, "common.client", "name one machine"),
+        (TWO + '[common]\nclient = ["ssh:load1", "ssh:load2"]\n', 4, "common.client", "name one machine"),
         ('[factors]\nhost = ["local", "db1"]\n', 2, "factors.host", "ssh:db1"),
         ('[factors]\nhost = ["ssh:a", "ssh: a"]\n', 2, "factors.host", "take one out"),
     ],

@@ -19,6 +19,7 @@ CASES = {
     "experiment": 25_000,
     "connection": 10_000,
     "table": 20_000,
+    "foreign": 8000,
     "evidence": 12_000,
     "small": 20_000,
     "plan": 5000,
@@ -27,7 +28,7 @@ CASES = {
     "floor": 8000,
     "fingerprint": 3000,
 }
-"""How many in the soak: 105,000 together."""
+"""How many in the soak: 113,000 together."""
 FEW = 30
 
 
@@ -194,10 +195,23 @@ def databases():
     return st.lists(line, min_size=1, max_size=20).map(lambda lines: "\n".join(lines).encode())
 
 
+def foreign():
+    folder = inputs.ROOT / "tests/captures"
+    samples = [
+        (folder / "foreign/serverscamp/aws/bench100/run1.txt").read_bytes() * 2,
+        (folder / "foreign/otava/sample.csv").read_bytes(),
+        (folder / "foreign/postgresbench/neon/results/neon_4cpu_16gb_6849.json").read_bytes(),
+        b'[{"commit": "a", "tps": 1}, {"commit": "b", "tps": 2}]',
+        *(file.read_bytes() for file in sorted(folder.glob("sysbench/*/point-select*/output.txt"))[:1]),
+    ]
+    return texts(samples + corpus("foreign"))
+
+
 STRATEGIES = {
     "experiment": experiments,
     "connection": connections,
     "table": tables,
+    "foreign": foreign,
     "evidence": evidence,
     "small": small,
     "plan": lambda: jsons(inputs.kept_plan()),

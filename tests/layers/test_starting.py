@@ -32,11 +32,11 @@ def test_what_stands_in_front_of_a_server_may_take_longer_than_its_start(server_
 
 
 def test_by_tcp_the_servers_own_machine_and_the_client_may_come_in_and_nobody_else():
-    far = render_access(TcpRoute(server="198.51.100.9", client="198.51.100.7"))
+    far = render_access(TcpRoute(server="198.51.100.9", clients=("198.51.100.7",)))
     assert far.decode().splitlines() == [
         "local all all trust",
         "host all all 127.0.0.1/32 md5",
         "host all all 198.51.100.7/32 md5",
     ]
-    assert b"2001:db8::7/128" in render_access(TcpRoute(server="2001:db8::9", client="2001:db8::7"))
+    assert b"2001:db8::7/128" in render_access(TcpRoute(server="2001:db8::9", clients=("2001:db8::7",)))
     assert render_access(TcpRoute()).count(b"host ") == 1

@@ -28,7 +28,7 @@ def make_answer(levels, *, n=12, metric=None, cells=(), blocks=True, question=No
         for place, (name, level) in enumerate(levels.items()):
             for cell in cells or ("",):
                 value = level * math.exp(NOISE[(block * (place + 1) + place) % 12])
-                more = ",x" * header.count(",")
+                more = f",{block}" * header.count(",")
                 lines.append(f"{f'{block},' if blocks else ''}{name},{value}{f',{cell}' if cells else ''}{more}")
     terms = question or ImportTerms()
     terms = terms if terms.baseline or terms.ordered else replace(terms, baseline=next(iter(levels)))

@@ -198,6 +198,10 @@ OF_DESIGNS = [
         Reason(code="several_machines"),
         "the servers are on several machines, and taking turns takes out only the noise of one that they share",
     ),
+    (
+        Reason(code="clients_apart"),
+        "the load comes from different machines, and taking turns takes out only the noise of one",
+    ),
     (Reason(code="slices_asked"), "as asked"),
     (Reason(code="together"), "the environments can be up together"),
     (Reason(code="apart_free"), "client and server are on different machines"),

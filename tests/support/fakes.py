@@ -7,13 +7,13 @@ from fake_ledger import FakeLedger
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostLostError, ServerFailedError
 from pgstrata.model.driver import Capabilities
-from pgstrata.model.experiment import Environment, HostSpec, Level, ServerKind, ServerSpec
+from pgstrata.model.experiment import HERE, Environment, HostSpec, Level, ServerKind, ServerSpec
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.server import Address, Build, Fingerprint, ServerVersion
 from pgstrata.model.workload import DataKind, Workload
 from pgstrata.ports.host import ClockReading, CpuTime, ProcessExit
 from pgstrata.ports.server import Clone, Dataset, QueryResult, RunningServer
-from pgstrata.ports.target import ServerHost, Supply
+from pgstrata.ports.target import ClientHost, Generator, ServerHost, Supply
 from pgstrata.report.sentences.reasons import say_reason
 
 DATA = DataKind(name="pgbench", title="", unit="", bytes_per_scale=1)
@@ -378,9 +378,28 @@ def home_of(rig):
 
 
 def with_hosts(rig, homes, **more):
-    """The rig with other machines."""
+    """The rig with other machines; client, sql and drivers are those of this one."""
     targets = {spec: FakeTarget(rig.clock.world, home) for spec, home in homes.items()}
-    return replace(rig, targets=targets, **more)
+    return with_client(replace(rig, targets=targets), **more)
+
+
+def with_client(rig, *, client=None, sql=None, drivers=None, **more):
+    """The rig with another client's machine, ways to its server or load generators on this machine."""
+    here = rig.here
+    if client is not None:
+        here = replace(here, generators=(Generator(host=client, scratch="/scratch"),))
+    here = replace(here, sql=sql or here.sql, drivers=drivers or here.drivers)
+    return replace(rig, here=here, clients={HERE: FakeSide(here)}, **more)
+
+
+class FakeSide:
+    """Where load comes from, always the same."""
+
+    def __init__(self, found):
+        self.found = found
+
+    def observe(self):
+        return self.found
 
 
 def enter(rig):
@@ -401,22 +420,25 @@ def make_rig(world, plan, *, store=None, layers=(), host_layers=(), drivers=None
         facts={"host.txt": b"x"},
         fingerprint=Fingerprint(facts={"host.kernel": world.kernel}),
     )
+    here = ClientHost(
+        generators=(Generator(host=host, scratch="/scratch"),),
+        sql=FakeSql(),
+        drivers={"pgbench": FakeDriver(world), **(drivers or {})},
+        facts=home.facts,
+        fingerprint=home.fingerprint,
+    )
     return Rig(
         targets={HostSpec(): FakeTarget(world, home)},
         baseline=HostSpec(),
-        client=host,
+        here=here,
+        clients={HERE: FakeSide(here)},
         clock=FakeClock(world),
         store=store or FakeStore(),
-        drivers={"pgbench": FakeDriver(world), **(drivers or {})},
-        sql=FakeSql(),
         collectors=(),
         layers=layers,
         workloads={"select-only": WORKLOAD, "custom": CUSTOM, "connect": CONNECT},
         events=Recorder(),
-        scratch="/scratch",
         warm_sql=lambda workload: "SELECT 1;",
         say_reason=say_reason,
-        client_facts=home.facts,
-        client_fingerprint=home.fingerprint,
         version="0",
     )

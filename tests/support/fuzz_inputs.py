@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import tarfile
 import tempfile
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 
@@ -19,11 +19,16 @@ from pgstrata.collectors.perf.sampler import parse_folded
 from pgstrata.collectors.pgtest import parse_fsync, parse_timing
 from pgstrata.collectors.serverlog import parse_log
 from pgstrata.compare.one_look import ImportTerms, decide_import
+from pgstrata.errors import PgstrataError
 from pgstrata.experiment.defaults import complete_experiment
 from pgstrata.experiment.parse import mask_text
+from pgstrata.importers.assemble import ImportQuestion, assemble
+from pgstrata.importers.formats import FORMATS
+from pgstrata.importers.results import Placed, ReadingTerms
 from pgstrata.layers.cgroups import parse_hierarchies
 from pgstrata.model.floor import FloorKey
 from pgstrata.model.mounts import parse_mounts
+from pgstrata.model.observation import Repeats
 from pgstrata.model.plan import HostCapacity
 from pgstrata.report.answer.causes import make_why_document
 from pgstrata.report.answer.document import make_document
@@ -33,7 +38,8 @@ from pgstrata.report.json.answer import answer_json
 from pgstrata.report.planning.plan import plan_json, render_plan
 from pgstrata.servers.libraries import parse_missing
 from pgstrata.servers.version import parse_server_version
-from pgstrata.sources.table import parse_table
+from pgstrata.sources.table import parse_metrics, parse_table
+from pgstrata.sources.tidy import render_observations
 from pgstrata.store.evidence import load_evidence
 from pgstrata.store.floors import FloorStore
 from pgstrata.store.repository import StudyFolder
@@ -77,6 +83,22 @@ def read_table(content):
         answer = decide_import(table, ImportTerms(ordered=ordered))
         assert render_decision(answer)
         assert decision_json(answer)
+
+
+def read_foreign(content):
+    """`pgstrata import` of one file, in every format: what comes of it is a table that `decide` reads."""
+    text = content.decode(errors="replace")
+    for each in FORMATS.values():
+        with suppress(PgstrataError):
+            contents = each.read(text, ReadingTerms(index=(), metrics=()))
+            assert contents.results or contents.unusable
+            placed = [
+                Placed(result=one, source="f", dimensions=one.said, named=frozenset()) for one in contents.results
+            ]
+            if placed:
+                made = assemble(placed, ImportQuestion(), contents.compared)
+                tidy = render_observations(made.observations, Repeats.UNKNOWN).encode("utf-8", "replace")
+                assert parse_metrics(tidy.decode(), "r.csv")
 
 
 def read_evidence(content):

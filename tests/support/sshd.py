@@ -199,10 +199,20 @@ def _server_config(far, folder, options):
     _keygen(far.folder / "host")
     (far.folder / "authorized_keys").write_text((folder / "key.pub").read_text())
     (far.folder / "sshd_config").write_text("\n".join([
-        *options, f"ListenAddress {far.address}", f"Port {PORT}", f"HostKey {far.folder}/host", "PidFile none",
+        *_without_startup(options), f"ListenAddress {far.address}", f"Port {PORT}", f"HostKey {far.folder}/host", "PidFile none",
         f"AuthorizedKeysFile {far.folder}/authorized_keys", "StrictModes no", "UsePAM no", "PermitRootLogin yes",
         "PasswordAuthentication no", "KbdInteractiveAuthentication no", "PrintMotd no", "",
     ]))  # fmt: skip
+
+
+def _without_startup(options):
+    """Lines of sshd_config in which bash is told that it is not the first shell: it then reads no file of the user's.
+
+    What such a file starts may hold a lock, and is killed where a test kills a session. Only the first SetEnv counts.
+    """
+    plain = [line for line in options if not line.startswith("SetEnv ")]
+    (variables,) = [line for line in options if line.startswith("SetEnv ")] or ["SetEnv"]
+    return [*plain, f"{variables} SHLVL=9"]
 
 
 def _keygen(path):

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
+from pgstrata.app.price_list import read_price_list
 from pgstrata.compare import (
     SECONDARY_METRICS,
     compare_pairs,
@@ -31,7 +33,10 @@ from pgstrata.compare.environments.unobserved import unseen_warnings
 from pgstrata.compare.headlines import doubt_equivalences
 from pgstrata.compare.statements import find_statement_shifts
 from pgstrata.compare.trends import find_trends
+from pgstrata.compare.worth import find_worth
 from pgstrata.diagnosis.query_text import hash_query, normalise
+from pgstrata.errors import UsageError
+from pgstrata.experiment.prices import assign_prices
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
 from pgstrata.model.queries import QueryCounts
@@ -98,13 +103,13 @@ SHOWN = (
 
 def load_answer(
     study: StoredStudy, *, series: bool = False, shifts: bool = False, pairs: bool = False, why: bool = False,
-    query_text: bool = True,
+    query_text: bool = True, prices: Path | None = None,
 ) -> Answer:  # fmt: skip
     """The study with its comparisons; only what is compared or shown is read.
 
     With `series` also what was measured by the second, with `shifts` all percentiles of latency, compared; with `pairs`
     every environment is compared with every other; with `why` the differences are split into what time was spent on.
-    Without `query_text` hashes stand for texts of queries.
+    Without `query_text` hashes stand for texts of queries. `prices` is a list that is used instead of the plan's.
     """
     beside = (*(LATENCY_QUANTILES if shifts else ()), *((*WHY_METRICS, SAMPLED_CPU) if why else ()))
     metrics = (*SECONDARY_METRICS, *SHOWN, ROUND_TPS, *beside)
@@ -113,6 +118,7 @@ def load_answer(
         lines = (study.head().plan.experiment.metric, *COMPARED_SERIES, *LOOKED_AT)
     loaded = study.load(metrics=metrics, series=lines, sessions=why)
     loaded = loaded if query_text else hide_texts(loaded)
+    loaded = loaded if prices is None else with_prices(loaded, prices)
     found = find_why(loaded.plan, loaded.runs) if why else None
     comparisons = doubt_builds(compare_study(loaded.plan, loaded.runs), loaded)
     return Answer(
@@ -136,4 +142,19 @@ def load_answer(
         unattributed=found.missing if found else (),
         accounts=found.accounts if found else (),
         cpu_findings=find_by_cpu(loaded.plan, loaded.runs, comparisons),
+        worth=find_worth(loaded),
     )
+
+
+def with_prices(study: Study, file: Path) -> Study:
+    """The study with the prices of a list; UsageError where one of them is no price, or of nothing in the study."""
+    experiment = study.plan.experiment
+    found, unknown = assign_prices(read_price_list(file), experiment.environments)
+    if unknown:
+        names = ", ".join(dict.fromkeys(each.host.text for each in experiment.environments))
+        raise UsageError(
+            f"{unknown[0]!r:.80} is no host and no environment of this study",
+            where=str(file),
+            remedy=f"its hosts: {names}; its environments: {', '.join(each.name for each in experiment.environments)}",
+        )
+    return replace(study, plan=replace(study.plan, experiment=replace(experiment, prices=found)))

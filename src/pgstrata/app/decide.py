@@ -4,22 +4,50 @@ from __future__ import annotations
 
 import errno
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from pgstrata.app.price_list import read_price_list
 from pgstrata.compare.one_look import ImportAnswer, ImportTerms, decide_import
+from pgstrata.compare.table_worth import find_table_worth
 from pgstrata.errors import UsageError
+from pgstrata.experiment.keys import suggest
 from pgstrata.model import sizes
 from pgstrata.sources.table import parse_table
 from pgstrata.system.reading import read_bounded
+from pgstrata.units import Direction
 
 STANDARD_INPUT = Path("-")
 
 
-def decide_file(file: Path, terms: ImportTerms) -> ImportAnswer:
-    """The comparisons of a table; UsageError where it cannot be read or used."""
+def decide_file(file: Path, terms: ImportTerms, prices: Path | None = None) -> ImportAnswer:
+    """The comparisons of a table, with a list of prices also by value; UsageError where one of both cannot be used."""
+    text, source = read_table(file)
+    answer = decide_import(parse_table(text, source, metric=terms.metric), terms)
+    return answer if prices is None else _with_prices(answer, prices)
+
+
+def _with_prices(answer: ImportAnswer, file: Path) -> ImportAnswer:
+    """Names in the list are those of environments as they stand in the table."""
+    prices, question = read_price_list(file), answer.question
+    names = (question.baseline, *question.environments)
+    unknown = [name for name in prices if name not in names]
+    if unknown:
+        what = f"{unknown[0]!r:.80} is no environment of {answer.source}"
+        raise UsageError(what, where=str(file), remedy=suggest(unknown[0], names))
+    if question.direction is not Direction.HIGHER:
+        raise UsageError(
+            f"value is what is got for the money, and lower values of {question.metric} are better",
+            where="--prices",
+            remedy="name a metric of throughput, such as --metric tps, or leave the prices out",
+        )
+    return replace(answer, worth=find_table_worth(answer, prices), prices=prices)
+
+
+def read_table(file: Path) -> tuple[str, str]:
+    """The text of a table, and what messages call it; UsageError where it cannot be read."""
     source = "standard input" if file == STANDARD_INPUT else str(file)
-    table = parse_table(_decode(_read_bytes(file, source), source), source, metric=terms.metric)
-    return decide_import(table, terms)
+    return _decode(_read_bytes(file, source), source), source
 
 
 def _read_bytes(file: Path, source: str) -> bytes:

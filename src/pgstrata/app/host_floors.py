@@ -19,7 +19,7 @@ from pgstrata.errors import HostLostError, HostNotFitError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.boot import steady_host
-from pgstrata.model.experiment import ControlKind, Experiment
+from pgstrata.model.experiment import ControlKind, Experiment, HostSpec, name_hosts
 from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord
 from pgstrata.model.metrics import COMPARED_SERIES
 from pgstrata.model.plan import Plan
@@ -41,7 +41,7 @@ def with_floors(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
     Nothing is measured and nothing written; files that cannot be read become notes, and so does another machine that
     cannot be asked. The host is only looked at where something is known of these cells.
     """
-    if steady_host(plan.experiment) is None:
+    if not has_one_rig(plan.experiment):
         return plan
     places = find_machine_places()
     store = FloorStore(places.state)
@@ -55,7 +55,7 @@ def with_floors(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
             made = {key.cell: make_floor(key, found[key.cell].records, host, now) for key in keys}
             floors = {cell: floor for cell, floor in made.items() if floor is not None}
         except (HostLostError, HostNotFitError) as error:
-            where = plan.experiment.hosts[0].text
+            where = name_hosts(plan.experiment.elsewhere)
             notes = (*notes, f"{where} cannot be asked ({error.what}): its noise floors are left out")
     experiment = replace(plan.experiment, notes=(*plan.experiment.notes, *notes)) if notes else plan.experiment
     return replace(plan, experiment=experiment, floors=floors)
@@ -79,9 +79,14 @@ class Harvest:
     lack: str = ""
 
 
+def has_one_rig(experiment: Experiment) -> bool:
+    """Whether all is measured on the same machines, in the boots that they have anyway."""
+    return experiment.one_rig and steady_host(experiment) is not None
+
+
 def has_control(plan: Plan) -> bool:
     """Whether a study of the plan can give a floor at all."""
-    if steady_host(plan.experiment) is None:
+    if not has_one_rig(plan.experiment):
         return False
     enough = len(plan.blocks) >= LEAST_DIFFERENCES
     return enough and any(one.control is ControlKind.SAME for one in plan.experiment.environments)
@@ -151,17 +156,25 @@ def observe_here() -> Fingerprint:
 
 
 def observe_rig(experiment: Experiment) -> Fingerprint:
-    """What floors hang on where all servers of an experiment run, as it is now, and the client's machine beside it.
+    """What floors hang on where all servers of an experiment run, as it is now, and the clients' machines beside it.
 
     Raises:
-        HostLostError, HostNotFitError: that machine cannot be asked.
+        HostLostError, HostNotFitError: one of these machines cannot be asked.
     """
-    here, host = observe_here(), experiment.only_host
-    if host is None or not host.remote:
-        return here
+    host = experiment.hosts[0]
+    facts = dict(_observe_conditions(host).facts)
+    apart = [client for side in experiment.client_sides for client in side if client != host]
+    for number, client in enumerate(apart, 1):
+        name = "client" if number == 1 else f"client.{number}"
+        found = _observe_conditions(client).facts
+        facts.update({f"{name}.{fact}": value for fact, value in found.items() if fact not in _OF_SERVERS})
+    return Fingerprint(facts=facts)
+
+
+def _observe_conditions(spec: HostSpec) -> Fingerprint:
+    if not spec.remote:
+        return observe_here()
     from pgstrata.app.site import open_site  # noqa: PLC0415 - most plans need no other machine
 
-    with open_site(host.destination) as site:
-        there = observe_conditions(site.transport, site.places.data)
-    client = {f"client.{name}": value for name, value in here.facts.items() if name not in _OF_SERVERS}
-    return Fingerprint(facts={**there.facts, **client})
+    with open_site(spec.destination) as site:
+        return observe_conditions(site.transport, site.places.data)

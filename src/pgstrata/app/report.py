@@ -17,6 +17,7 @@ from pgstrata.model.packed import unpack
 from pgstrata.model.study import Study
 from pgstrata.ports.studies import StoredStudy
 from pgstrata.report.answer.document import make_document
+from pgstrata.report.blocks.model import Document
 from pgstrata.report.blocks.page import emit_page
 from pgstrata.sources.runs import may_enter
 from pgstrata.system.files import is_full, write_beside
@@ -62,15 +63,25 @@ def _read(packed: bytes) -> Folded:
         return Folded(stacks={}, counts={}, lacking="the evidence cannot be read")
 
 
-def write_report(study: StoredStudy, target: Path, *, pairs: bool, query_text: bool = True) -> Path:
+def write_report(
+    study: StoredStudy, target: Path, *, pairs: bool, query_text: bool = True, prices: Path | None = None
+) -> Path:
     """The file that was written. PgstrataError where it cannot be."""
-    answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True, query_text=query_text)
-    text = emit_page(make_document(replace(answer, stacks=load_stacks(study, answer.study))))
+    answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True, query_text=query_text, prices=prices)
+    document = make_document(replace(answer, stacks=load_stacks(study, answer.study)))
+    return write_page(document, target, option="-o")
+
+
+def write_page(document: Document, target: Path, *, option: str) -> Path:
+    """A document as one HTML file; PgstrataError where it cannot be written, `option` names another place."""
+    text = emit_page(document)
     try:
         write_beside(target, text.encode())
     except OSError as error:
         kind = DiskFullError if is_full(error) else PgstrataError
         raise kind(
-            f"the report cannot be written: {error.strerror}", where=str(target), remedy="give another place with -o"
+            f"the report cannot be written: {error.strerror}",
+            where=str(target),
+            remedy=f"give another place with {option}",
         ) from None
     return target

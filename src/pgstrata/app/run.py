@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pgstrata import __version__
 from pgstrata.app.boots import own_boot
-from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, keep_floors, observe_rig
+from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, has_one_rig, keep_floors, observe_rig
 from pgstrata.app.machine import Machine, open_machine
+from pgstrata.app.places import study_key
 from pgstrata.app.site import OpenedHost
 from pgstrata.app.study_hosts import StudyHosts, observe_room, scratch
+from pgstrata.app.vms import opened_vm
 from pgstrata.app.wiring import make_derive, make_rig
 from pgstrata.conduct.cost import SPENT, UnmeasuredTime, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.conduct.rig import to_the_end
 from pgstrata.errors import InterruptedByUserError, PgstrataError
-from pgstrata.model.boot import steady_host
-from pgstrata.model.experiment import HostSpec
+from pgstrata.model.boot import boot_of
+from pgstrata.model.experiment import HostKind, HostSpec
 from pgstrata.model.plan import Plan
 from pgstrata.plan.forecast import forecast
 from pgstrata.plan.refusals import refuse_room
@@ -29,6 +31,7 @@ from pgstrata.ports.studies import StoredStudy, StudyRepository
 from pgstrata.ports.target import Target
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.sources.ladders import LADDERS, cut_ladders
+from pgstrata.vms.machine import VirtualMachine
 from pgstrata.workloads import builtin_workloads
 
 
@@ -78,7 +81,7 @@ def run_experiment(
     ):
         # with the secrets of the plan given, and the floors that were frozen when the study was made
         plan = store.plan
-        if steady_host(plan.experiment) and not store.committed() and store.fingerprint(CONDITIONS) is None:
+        if has_one_rig(plan.experiment) and not store.committed() and store.fingerprint(CONDITIONS) is None:
             store.keep_fingerprint(CONDITIONS, observe_rig(plan.experiment))
         spent = 0.0 if budget is not None else seconds_spent(study)
         before = len(store.committed())
@@ -131,16 +134,32 @@ class _Limits:
 
 @contextmanager
 def _having(plan: Plan, machine: Machine, study: str, tell: Callable[[str], None]) -> Iterator[StudyHosts]:
-    """All machines of a plan for itself; this one always, because the client is here."""
-    hosts = StudyHosts(machine, study, tell)
-    try:
-        for spec in dict.fromkeys((HostSpec(), *plan.experiment.hosts)):
+    """All machines of a plan for itself; this one always, because everything is coordinated here."""
+    experiment = plan.experiment
+    from_here = {each.host for each in experiment.environments if HostSpec() in each.client_hosts}
+    with ExitStack() as off:
+        vms = {spec: _first_boot(plan, spec, machine, study, tell, off) for spec in _vms_of(plan)}
+        hosts = StudyHosts(machine, study, tell, from_here, vms)
+        off.callback(hosts.close)
+        for spec in dict.fromkeys((HostSpec(), *experiment.machines)):
             opened = hosts.open(spec, keep=lambda entry: own_boot(entry, study))
-            if spec.remote:
+            if spec in experiment.hosts and spec.remote:
                 refuse_small(plan, opened)
         yield hosts
-    finally:
-        hosts.close()
+
+
+def _vms_of(plan: Plan) -> tuple[HostSpec, ...]:
+    return tuple(spec for spec in plan.experiment.hosts if spec.kind is HostKind.VM)
+
+
+def _first_boot(
+    plan: Plan, spec: HostSpec, machine: Machine, study: str, tell: Callable[[str], None], off: ExitStack
+) -> VirtualMachine:
+    """A virtual machine that is off, to be booted as its first environment asks; it is switched off by `off`."""
+    vm = off.enter_context(opened_vm(machine, spec.destination, study_key(study), tell))
+    vm.boot = boot_of(plan.experiment.on_host(spec).environments[0])
+    vm.check(vm.boot)
+    return vm
 
 
 def refuse_small(plan: Plan, opened: OpenedHost) -> None:
@@ -156,10 +175,10 @@ def _carry_out(plan: Plan, hosts: StudyHosts, store: Store, events: Events, limi
     machine = hosts.machine
     # servers that are fetched or built first are a part of what the user waits for
     begun = machine.clock.monotonic()
-    for spec in dict.fromkeys((HostSpec(), *plan.experiment.hosts)):
+    for spec in dict.fromkeys((HostSpec(), *plan.experiment.machines)):
         hosts.tidy(spec)
     rig = make_rig(plan, machine, store, events, hosts.study, hosts)
-    with scratch(rig.client, rig.scratch, hosts.study):
+    with scratch(rig.here.host, rig.here.scratch, hosts.study):
         conduct = Conduct(
             rig=rig, plan=plan, budget=limits.budget, spent=limits.spent, stop_early=limits.stop_early, begun=begun
         )

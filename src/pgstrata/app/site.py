@@ -16,6 +16,7 @@ from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.ssh_link import Patience
 from pgstrata.ledger.lock import LOCK_VARIABLE
 from pgstrata.model.experiment import HostSpec
+from pgstrata.model.server import TcpRoute
 from pgstrata.ports.host import Command, Host
 from pgstrata.servers.places import HOST_LEDGER, Places, absolute_path, find_places, server_user
 from pgstrata.system.files import remove_tree
@@ -107,8 +108,10 @@ def observe_site(transport: Host) -> Site:
 
 
 @contextmanager
-def open_site(destination: str | None) -> Iterator[Site]:
+def open_site(destination: str | None, *, config: str | None = None) -> Iterator[Site]:
     """This machine, or the one that the user's own ssh reaches by that destination; the transport is closed at the end.
+
+    `config` is an ssh configuration instead of the user's own.
 
     Raises:
         UsageError: that is no destination.
@@ -120,7 +123,7 @@ def open_site(destination: str | None) -> Iterator[Site]:
         return
     from pgstrata.hosts.ssh import open_ssh  # noqa: PLC0415 - most commands need no other machine
 
-    config = os.environ.get(SSH_CONFIG) or None
+    config = config or os.environ.get(SSH_CONFIG) or None
     with (
         make_socket_folder() as run,
         closing(open_ssh(destination, run=run, config=config, patience=PATIENCE)) as transport,
@@ -150,11 +153,15 @@ def _sweep_sockets() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedHost:
-    """A machine of a plan: `host` acts as the user that servers run as, maybe that of the site's transport."""
+    """A machine of a plan: `host` acts as the user that servers run as, maybe that of the site's transport.
+
+    `way` is how clients of this machine reach servers there, where that is known without looking.
+    """
 
     spec: HostSpec
     site: Site
     host: Host
+    way: TcpRoute | None = None
 
     @property
     def transport(self) -> Host:

@@ -6,24 +6,25 @@ This one is open already; others are reached by the user's own ssh.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final, Never
 
 from pgstrata.app.host import Kept, at_work, keep_nothing
 from pgstrata.app.machine import Machine
-from pgstrata.app.places import observe_capacity, socket_root
+from pgstrata.app.places import observe_capacity, socket_root, study_key
+from pgstrata.app.routes import observe_tcp_route
 from pgstrata.app.site import OpenedHost, open_site, site_here
 from pgstrata.datasets.marker import mark_scratch, sum_datasets, sweep_leftovers, sweep_scratch
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
-from pgstrata.hosts.tcp_route import find_tcp_route, require_tcp_route
 from pgstrata.ledger.lock import HostHeldError
+from pgstrata.model.boot import Boot
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import HostCapacity
-from pgstrata.model.server import TcpRoute
 from pgstrata.ports.host import Command, Host
 from pgstrata.system import commands
 from pgstrata.system.trust import ROOT, find_keeper, require_root_keeps
+from pgstrata.vms.machine import VirtualMachine
 
 _OTHERS: Final = (
     "let PGSTRATA_CACHE and PGSTRATA_STATE over there name folders to which root alone can write, as to all above them"
@@ -36,8 +37,10 @@ def local_host(machine: Machine) -> OpenedHost:
 
 
 @contextmanager
-def open_server_host(spec: HostSpec) -> Iterator[OpenedHost]:
+def open_server_host(spec: HostSpec, vm: VirtualMachine | None = None) -> Iterator[OpenedHost]:
     """Connect to another machine and find out where things lie there; nothing is made or changed.
+
+    A virtual machine has to be up.
 
     Raises:
         HostNotFitError: something has to be done about it first, such as its host key or a missing program.
@@ -45,20 +48,18 @@ def open_server_host(spec: HostSpec) -> Iterator[OpenedHost]:
     """
     with ExitStack() as stack:
         try:
-            site = stack.enter_context(open_site(spec.destination))
+            reached = {"destination": spec.destination} if vm is None else _reach(vm)
+            site = stack.enter_context(open_site(**reached))
             user = site.server_user()
         except PgstrataError as error:
             error.where = error.where if spec.destination in error.where else f"{spec.text}: {error.where}".rstrip(": ")
             raise
-        yield OpenedHost(spec=spec, site=site, host=site.transport.as_user(user) if user else site.transport)
+        host = site.transport.as_user(user) if user else site.transport
+        yield OpenedHost(spec=spec, site=site, host=host, way=None if vm is None else vm.way)
 
 
-def observe_tcp_route(opened: OpenedHost) -> TcpRoute:
-    """How clients of this machine reach servers there; HostNotFitError unless they do, without a detour."""
-    said = opened.transport.run(Command(argv=("printenv", "SSH_CONNECTION")), check=False).text
-    way = find_tcp_route(said, opened.spec.text)
-    require_tcp_route(way, opened.spec.text)
-    return way
+def _reach(vm: VirtualMachine) -> dict[str, str]:
+    return {"destination": vm.destination, "config": vm.ssh_config}
 
 
 def make_places_there(opened: OpenedHost) -> None:
@@ -127,20 +128,39 @@ def observe_room(opened: OpenedHost) -> HostCapacity:
     return observe_capacity(opened.host, opened.places.data, cpus=int(cpus), taken=taken)
 
 
+def client_folder(opened: OpenedHost, study: str) -> str:
+    """Where the files of a study's load generators lie on another machine.
+
+    Machines that share memory-backed storage, as containers may, have folders of their own in it.
+    """
+    return f"{opened.places.memory}/{study_key(f'{study} {opened.spec.text}')}"
+
+
 class StudyHosts:
-    """Each machine of a study, opened once; this one is the first of them, because the client is here.
+    """Each machine of a study, opened once; this one is the first of them, because everything is coordinated here.
 
     Args:
         machine: this one.
         study: its name, for locks and markers.
         tell: what there is to be said.
+        from_here: those whose servers are loaded by clients of this machine.
+        vms: the virtual machines among them, which know how they are to be booted first.
     """
 
-    def __init__(self, machine: Machine, study: str, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        study: str,
+        tell: Callable[[str], None],
+        from_here: Collection[HostSpec] = (),
+        vms: Mapping[HostSpec, VirtualMachine] | None = None,
+    ) -> None:
         self.machine = machine
         self.study = study
         self._tell = tell
+        self._from_here = frozenset(from_here)
         self._opened: dict[HostSpec, tuple[OpenedHost, ExitStack]] = {}
+        self._vms = vms or {}
 
     def __getitem__(self, spec: HostSpec) -> OpenedHost:
         """A machine that was opened; HostLostError where it was lost, and is not open again."""
@@ -164,17 +184,22 @@ class StudyHosts:
         with ExitStack() as opening:
             opened = opening.enter_context(self._connect(spec))
             if spec.remote:
-                observe_tcp_route(opened)
+                if spec in self._from_here:
+                    observe_tcp_route(opened)
                 make_places_there(opened)
             opening.enter_context(at_work(opened.site, self.machine.clock, self.study, again=again, keep=keep))
             self._opened[spec] = opened, opening.pop_all()
         return opened
 
     def tidy(self, spec: HostSpec) -> None:
-        """Remove what killed ones left on a machine, and make a folder for sockets there."""
+        """Remove what killed ones left on a machine, and make folders for sockets and clients' files there."""
         opened, stack = self._opened[spec]
         self._sweep(opened)
-        stack.enter_context(scratch(opened.host, socket_root(opened.places, self.study), self.study))
+        folders = [socket_root(opened.places, self.study)]
+        if spec.remote:
+            folders.append(client_folder(opened, self.study))
+        for folder in folders:
+            stack.enter_context(scratch(opened.host, folder, self.study))
 
     def reopen(self, spec: HostSpec, *, keep: Kept = keep_nothing) -> None:
         """Open a machine that was lost, and tidy it; `keep` as for `open`.
@@ -192,13 +217,27 @@ class StudyHosts:
             )
             raise HostLostError(what, where=spec.text, remedy=remedy) from error
 
+    def vm(self, spec: HostSpec) -> VirtualMachine:
+        """A virtual machine of the study."""
+        return self._vms[spec]
+
+    def boot_vm(self, spec: HostSpec, boot: Boot) -> None:
+        """Boot a virtual machine anew, and have it as `open` and `tidy` leave it; BootFailedError as its `start`."""
+        self._close(spec)
+        self._vms[spec].start(boot)
+        self.open(spec, again=True)
+        self.tidy(spec)
+
     @contextmanager
     def _connect(self, spec: HostSpec) -> Iterator[OpenedHost]:
         if not spec.remote:
             yield local_host(self.machine)
             return
+        vm = self._vms.get(spec)
+        if vm is not None and not vm.up:
+            vm.start(vm.boot)
         self._tell(f"connecting to {spec.text}")
-        with open_server_host(spec) as opened:
+        with open_server_host(spec, vm) as opened:
             yield opened
 
     def _sweep(self, opened: OpenedHost) -> None:

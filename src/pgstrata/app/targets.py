@@ -13,8 +13,10 @@ from pgstrata.app.boots import HostBoots
 from pgstrata.app.host import keep_nothing, make_ledger
 from pgstrata.app.machine import Machine, libpq_variables
 from pgstrata.app.places import socket_root, study_key
+from pgstrata.app.routes import find_way
 from pgstrata.app.site import OpenedHost
-from pgstrata.app.study_hosts import StudyHosts, local_host, observe_tcp_route
+from pgstrata.app.study_hosts import StudyHosts, local_host
+from pgstrata.app.vm_boots import VmBoots
 from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.conduct.losses import reconnect, too_often
@@ -31,18 +33,18 @@ from pgstrata.layers.registry import make_host_layers
 from pgstrata.layers.running import RunningControl
 from pgstrata.layers.server import ClusterControl
 from pgstrata.model.boot import boot_of, booted_hosts
-from pgstrata.model.experiment import Environment, HostSpec, ServerKind, ServerSpec
+from pgstrata.model.clocks import ClockOffset, offset_between
+from pgstrata.model.experiment import HERE, Environment, HostKind, HostSpec, ServerKind, ServerSpec
 from pgstrata.model.own_data import DataFile
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import Notice
-from pgstrata.model.server import Build, TcpRoute
-from pgstrata.model.shared import SharedResources
+from pgstrata.model.server import Build
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.server import ServerSource
-from pgstrata.ports.target import ServerHost, Supply
+from pgstrata.ports.target import ClientSide, Link, ServerHost, Supply
 from pgstrata.report.sentences.reasons import say_reason
-from pgstrata.servers.catalogue import usual_name
+from pgstrata.servers.catalogue import NEWEST, usual_name
 from pgstrata.servers.inspect import Inspector
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.servers.supply import PREFIX_SUPPLIER, RunningSource, Servers, address_of
@@ -103,11 +105,15 @@ class SentServers:
                 "a server that is sent there (embedded, 14 to 18, maven:MAJOR, build:DIR)",
             )
 
-    def client_tools(self) -> Build:
-        """psql and the programs of drivers over there, with which data are made."""
+    def client_tools(self, *, tls: bool = False) -> Build:
+        """psql and the programs of drivers over there, with which data are made and servers loaded.
+
+        `tls`: they must be able to encrypt.
+        """
         if self._foreign:
-            return self._send_foreign(ServerSpec(kind=ServerKind.EMBEDDED))
-        return self.send(self.servers.client_tools())
+            kind = ServerKind.CATALOGUE if tls else ServerKind.EMBEDDED
+            return self._send_foreign(ServerSpec(kind=kind, value=NEWEST.level if tls else ""))
+        return self.send(self.servers.client_tools(tls=tls))
 
     @property
     def _foreign(self) -> bool:
@@ -187,7 +193,8 @@ class MachineTarget:
     """A machine that is there: this one, or another that ssh reaches, and that is rebooted where a visit asks for it.
 
     `client`, `sql` and `tools` are the client's on this machine, `facts` what was read of it; `sources` are the servers
-    of the whole plan as they are called here, `hosts` its machines, None where there is but this one.
+    of the whole plan as they are called here, `hosts` its machines, None where there is but this one. `sides` are the
+    machines from which its servers are loaded, by `Environment.client_hosts`; `tls`: clients have to encrypt.
     """
 
     spec: HostSpec
@@ -201,10 +208,12 @@ class MachineTarget:
     facts: Mapping[str, bytes]
     sources: Mapping[str, ServerSpec]
     hosts: StudyHosts | None
+    sides: Mapping[tuple[HostSpec, ...], ClientSide] = field(default_factory=dict)
+    tls: bool = False
     _builds: dict[str, Build] = field(init=False, default_factory=dict)
     _sent: SentServers | None = field(init=False, default=None)
     _observed: ServerHost | None = field(init=False, default=None)
-    _boots: HostBoots | None = field(init=False, default=None)
+    _boots: HostBoots | VmBoots | None = field(init=False, default=None)
 
     def provision(self) -> Mapping[str, Build]:
         """As the contract says; a machine that is lost over it is waited for as in the preflight."""
@@ -214,7 +223,8 @@ class MachineTarget:
             for key in {cell.driver for cell in self.plan.experiment.cells}:
                 self._persist(partial(self._require_driver, key))
         if self.hosts is not None and self.spec in booted_hosts(self._environments):
-            self._boots = HostBoots(spec=self.spec, hosts=self.hosts, tell=self._step, gone=self._forget)
+            kind = VmBoots if self.spec.kind is HostKind.VM else HostBoots
+            self._boots = kind(spec=self.spec, hosts=self.hosts, tell=self._step, gone=self._forget)
             self._persist(partial(self._boots.require, [boot_of(each) for each in self._environments]))
         known: dict[str, Build] = {}
         for environment in self._environments:
@@ -228,6 +238,22 @@ class MachineTarget:
         if own:
             self._persist(lambda: self._servers_there().client_tools())
         return self._builds
+
+    def provision_client(self) -> None:
+        """Have everything there with which servers are loaded from another machine; waited for as `provision` does."""
+        for key in {cell.driver for cell in self.plan.experiment.cells}:
+            self._persist(partial(self._require_driver, key))
+        self._persist(self.client_tools)
+
+    def client_tools(self) -> Build:
+        """psql and the programs of drivers on another machine, by which its clients load servers."""
+        return self._servers_there().client_tools(tls=self.tls)
+
+    def note_clock(self, clocks: ClockOffset) -> None:
+        """Say so where the clock of another machine is wrong."""
+        if clocks.apart:
+            offset = f"{clocks.offset_seconds:+.1f} s off this machine's"
+            self._note(f"the clock of {self.spec.text} is {offset}; nothing depends on it")
 
     def _require_driver(self, key: str) -> None:
         find_driver(key).require(self._opened.host)
@@ -324,12 +350,8 @@ class MachineTarget:
         spec, opened = self.spec, self._opened
         facts = capture_host_facts(opened.transport) if spec.remote else self.facts
         clocks = measure_clock(opened.transport, self.machine.clock) if spec.remote else None
-        if clocks is not None and clocks.apart:
-            offset = f"{clocks.offset_seconds:+.1f} s off this machine's"
-            self._note(f"the clock of {spec.text} is {offset}; nothing depends on it")
-        shared = find_shared(self.facts, facts) if spec.remote else SharedResources.NOTHING
-        if shared:
-            self._note(f"{spec.text} is the client's own machine (one kernel): they take CPU time from each other")
+        if clocks is not None:
+            self.note_clock(clocks)
         return ServerHost(
             host=opened.host,
             layers=make_host_layers(
@@ -338,14 +360,31 @@ class MachineTarget:
                 self._environments,
                 data=opened.places.data,
                 storage=opened.places.storage,
+                clients=self._client_hosts,
             ),
             ledger=make_ledger(opened.site, self.machine.clock, self.study),
             supplies=self._supplies(opened),
             facts=facts,
             fingerprint=parse_host_facts(facts),
-            clocks=clocks,
-            shared=shared,
+            links=self._links(facts, clocks),
         )
+
+    def _client_hosts(self, environment: Environment) -> Sequence[Host]:
+        return [generator.host for generator in self.sides[environment.client_hosts].observe().generators]
+
+    def _links(self, facts: Mapping[str, bytes], clocks: ClockOffset | None) -> Mapping[str, Link]:
+        """How its clients' machines stand to it, by environment."""
+        found: dict[str, Link] = {}
+        for environment in (each for each in self._environments if each.apart):
+            side = self.sides[environment.client_hosts].observe()
+            shared = find_shared(side.facts, facts)
+            found[environment.name] = Link(clocks=offset_between(clocks, side.clocks), shared=shared)
+        for clients in dict.fromkeys(
+            each.client_hosts for each in self._environments if found.get(each.name, Link()).shared
+        ):
+            whose = "the client's" if clients == HERE else f"that of {clients[0].named}"
+            self._note(f"{self.spec.named} is {whose} own machine (one kernel): they take CPU time from each other")
+        return found
 
     def _supplies(self, opened: OpenedHost) -> Mapping[str, Supply]:
         """One for each environment; those of one kind share datasets and control."""
@@ -359,8 +398,13 @@ class MachineTarget:
         return supplies
 
     def _control(self, opened: OpenedHost) -> ClusterControl:
-        way = observe_tcp_route(opened) if opened.spec.remote else TcpRoute()
-        return ClusterControl(opened.host, self.machine.clock, socket_root(opened.places, self.study), way)
+        sides = dict.fromkeys(each.client_hosts for each in self._environments if each.apart)
+        ways = {side: find_way(opened, [self._opened_client(spec) for spec in side]) for side in sides}
+        return ClusterControl(opened.host, self.machine.clock, socket_root(opened.places, self.study), ways)
+
+    def _opened_client(self, spec: HostSpec) -> OpenedHost:
+        assert self.hosts is not None
+        return self.hosts[spec]
 
     def _datasets(self, opened: OpenedHost, control: ClusterControl) -> ClusterDatasets:
         """Data are made where they will lie, by tools that are there."""

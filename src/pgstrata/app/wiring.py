@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from pgstrata import __version__
+from pgstrata.app.clients import ClientHere, ClientMachines, make_client
 from pgstrata.app.machine import Machine
 from pgstrata.app.places import study_key
 from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.app.targets import MachineTarget
 from pgstrata.collectors.canary import CanaryCollector
-from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.collectors.perf.sampler import PerfSampler
 from pgstrata.collectors.pgstat.sampler import PgstatCollector
@@ -29,7 +29,7 @@ from pgstrata.drivers.registry import find_driver
 from pgstrata.errors import PlanRefusedError, StudyError
 from pgstrata.layers.server import ServerLayer
 from pgstrata.layers.settings import ConnectionLayer, SettingsLayer
-from pgstrata.model.experiment import ConnectionKind, Experiment, ServerKind
+from pgstrata.model.experiment import HERE, ConnectionKind, Experiment, HostSpec, ServerKind
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Build
@@ -38,6 +38,7 @@ from pgstrata.ports.events import Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.store import Store
 from pgstrata.ports.studies import StoredStudy
+from pgstrata.ports.target import ClientHost, ClientSide
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.servers.psql import PsqlSql
 from pgstrata.servers.version import has_tls
@@ -94,44 +95,58 @@ def make_rig(
         study: its name.
         hosts: the machines of the plan, opened; None where there is but this one.
     """
-    client = _choose_host(plan, machine)
-    for key in {cell.driver for cell in plan.experiment.cells}:
-        find_driver(key).require(client)
-    tools = machine.servers.client_tools(tls=_may_encrypt(plan))
-    facts = capture_host_facts(machine.here)
-    sql, experiment = PsqlSql(client, tools), plan.experiment
+    experiment, client = plan.experiment, _choose_host(plan, machine)
+    keys = tuple(dict.fromkeys(cell.driver for cell in experiment.cells))
+    if HostSpec() in experiment.machines:
+        for key in keys:
+            find_driver(key).require(client)
+    tls = _may_encrypt(plan)
+    tools = machine.servers.client_tools(tls=tls)
+    scratch = f"{machine.places.memory}/{study_key(study)}"
+    here = make_client(client, tools, keys, scratch=scratch, facts=capture_host_facts(machine.here))
+    sides: dict[tuple[HostSpec, ...], ClientSide] = {HERE: ClientHere(found=here)}
     make_target = partial(
-        MachineTarget, plan=plan, machine=machine, client=client, sql=sql, tools=tools, events=events, study=study,
-        facts=facts, sources=machine.servers.alike(each.server for each in experiment.environments), hosts=hosts,
+        MachineTarget, plan=plan, machine=machine, client=client, sql=PsqlSql(client, tools), tools=tools,
+        events=events, study=study, facts=here.facts, hosts=hosts, sides=sides, tls=tls,
+        sources=machine.servers.alike(each.server for each in experiment.environments),
     )  # fmt: skip
-    targets = {spec: make_target(spec=spec) for spec in experiment.hosts}
+    targets = {spec: make_target(spec=spec) for spec in dict.fromkeys((*experiment.hosts, *experiment.elsewhere))}
+    if hosts is not None:
+        sides.update(_open_sides(experiment, targets, here, hosts))
     builds = {name: build for target in targets.values() for name, build in target.provision().items()}
     _refuse_unfair(plan, builds)
     _refuse_without_tls(plan, builds)
-    fingerprint = parse_host_facts(facts)
+    baseline = experiment.environment(experiment.baseline)
     if store.fingerprint("client") is None:
-        store.keep_fingerprint("client", fingerprint)
+        store.keep_fingerprint("client", sides[baseline.client_hosts].observe().fingerprint)
     return Rig(
         targets=targets,
-        baseline=experiment.environment(experiment.baseline).host,
-        client=client,
+        baseline=baseline.host,
+        here=here,
+        clients=sides,
         clock=machine.clock,
         store=store,
-        drivers={key: find_driver(key).make(client, tools) for key in {cell.driver for cell in experiment.cells}},
-        sql=sql,
         collectors=make_collectors(experiment),
         layers=(ServerLayer(), SettingsLayer(), ConnectionLayer()),
         workloads=builtin_workloads(),
         events=events,
-        scratch=f"{machine.places.memory}/{study_key(study)}",
         warm_sql=warm_sql,
         say_reason=say_reason,
-        client_facts=facts,
-        client_fingerprint=fingerprint,
         version=__version__,
         samplers=choose_samplers(experiment),
         explainer=PlanExplainer() if experiment.diagnosis and experiment.query_text else None,
     )
+
+
+def _open_sides(
+    experiment: Experiment, targets: Mapping[HostSpec, MachineTarget], here: ClientHost, hosts: StudyHosts
+) -> Iterator[tuple[tuple[HostSpec, ...], ClientSide]]:
+    """Where load comes from other machines, these with what clients need."""
+    sides = [side for side in experiment.client_sides if side != HERE]
+    for spec in dict.fromkeys(each for side in sides for each in side if each.remote):
+        targets[spec].provision_client()
+    for side in sides:
+        yield side, ClientMachines(specs=side, targets=targets, here=here, hosts=hosts, drivers=tuple(here.drivers))
 
 
 def _refuse_unfair(plan: Plan, builds: Mapping[str, Build]) -> None:

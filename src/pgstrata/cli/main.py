@@ -8,9 +8,12 @@ from typing import Annotated
 
 import typer
 
+from pgstrata.cli.bundle import bundle, unbundle
 from pgstrata.cli.host import host_app
+from pgstrata.cli.merge import gate_merged, is_merged, merge, report_merged, show_merged
 from pgstrata.cli.options import Destination, Json, NoQueryText, duration_of, end_with, ratio_of
 from pgstrata.cli.servers import servers_app
+from pgstrata.cli.vm import vm_app
 from pgstrata.cli.workload import workload_app
 
 app = typer.Typer(
@@ -24,9 +27,17 @@ app = typer.Typer(
 app.add_typer(servers_app, name="servers")
 app.add_typer(host_app, name="host")
 app.add_typer(workload_app, name="workload")
+app.command("bundle")(bundle)
+app.command("unbundle")(unbundle)
+app.command("merge")(merge)
+app.add_typer(vm_app, name="vm")
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (TOML).")]
 StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
+Shown = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study, or a bundle.")]
+Prices = Annotated[
+    Path | None, typer.Option("--prices", metavar="FILE", help="Prices of this list (TOML) instead of the plan's.")
+]
 StudyOption = Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the study.")]
 Budget = Annotated[str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, such as 10m.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order of runs.")]
@@ -115,7 +126,7 @@ def run(
 
 @app.command()
 def show(
-    study: StudyArgument,
+    study: Shown,
     json: Json = False,
     format_: Annotated[
         str | None, typer.Option("--format", help="'text': plain, at most 78 columns; 'markdown'.")
@@ -125,11 +136,12 @@ def show(
         bool, typer.Option("--why", help="What the time of a transaction went to, and what differs in it.")
     ] = False,
     no_query_text: NoQueryText = False,
+    prices: Prices = None,
 ) -> None:
     """The answer: in words, then a table for each cell."""
     from pgstrata.app.answer import load_answer
+    from pgstrata.app.opened import open_study
     from pgstrata.errors import UsageError
-    from pgstrata.store.repository import StudyFolder
 
     if format_ not in {None, "text", "markdown"}:
         remedy = "use --format text, --format markdown, or --json"
@@ -138,7 +150,11 @@ def show(
         raise UsageError(
             "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
         )
-    answer = load_answer(StudyFolder(study), shifts=json, pairs=pairs, why=why, query_text=not no_query_text)
+    if is_merged(study, ("--pairs", pairs), ("--why", why)):
+        show_merged(study, json=json, markdown=format_ == "markdown", plain=format_ == "text")
+        return
+    with open_study(study) as opened:
+        answer = load_answer(opened, shifts=json, pairs=pairs, why=why, query_text=not no_query_text, prices=prices)
     if json:
         from pgstrata.report.json.answer import answer_json
 
@@ -163,17 +179,23 @@ def show(
 
 @app.command()
 def report(
-    study: StudyArgument,
+    study: Shown,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where it goes.")] = None,
     pairs: Pairs = False,
     no_query_text: NoQueryText = False,
+    prices: Prices = None,
 ) -> None:
     """Write one self-contained HTML file: answer, tables, charts."""
+    from pgstrata.app.opened import open_study
     from pgstrata.app.report import write_report
-    from pgstrata.store.repository import StudyFolder
 
-    target = output or study / "report.html"
-    print(f"report: {write_report(StudyFolder(study), target, pairs=pairs, query_text=not no_query_text)}")
+    if is_merged(study, ("--pairs", pairs)):
+        report_merged(study, output or study / "report.html")
+        return
+    with open_study(study) as opened:
+        target = output or (study / "report.html" if opened.path == study else Path(f"{opened.path.name}.html"))
+        written = write_report(opened, target, pairs=pairs, query_text=not no_query_text, prices=prices)
+    print(f"report: {written}")
 
 
 @app.command()
@@ -234,6 +256,12 @@ def decide(
     sequential: Annotated[
         bool, typer.Option("--sequential", help="You look after each new block, until a difference shows.")
     ] = False,
+    prices: Annotated[
+        Path | None, typer.Option("--prices", metavar="LIST.toml", help="What an hour of each environment costs.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Also one HTML file: answer, tables, charts.")
+    ] = None,
 ) -> None:
     """Apply the rule to other tools' results.
 
@@ -250,14 +278,81 @@ def decide(
     )
     if (given := ratio_of(threshold)) is not None:
         terms = replace(terms, threshold=given)
-    answer = decide_file(file, terms)
+    answer = decide_file(file, terms, prices)
     code = import_code(answer)
+    if report is not None:
+        from pgstrata.app.decision_report import write_decision
+
+        print(f"report: {write_decision(answer, report)}", file=sys.stderr)
     end_with(decision_json(answer) if json else render_decision(answer), code)
+
+
+@app.command("import")
+def import_(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders or files of another tool's results.")],
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="NAME",
+            help="pgbench, sysbench, hammerdb, benchbase, postgresbench, pgbent, table, wide, commits, otava.",
+        ),
+    ],
+    pattern: Annotated[
+        str | None,
+        typer.Option("--pattern", help="Paths below a folder, such as '{kernel}/{scale}/{run}/{mode}-{clients}.log'."),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="A,B,...", help="Columns of a table without header; - for none.")
+    ] = None,
+    index: Annotated[
+        str | None, typer.Option("--index", metavar="A,B", help="Columns of a wide table that are not compared.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="A,B", help="Metrics to keep; of a table the columns of values.")
+    ] = None,
+    compare: Annotated[
+        str | None, typer.Option("--compare", metavar="A,B", help="The dimension that is compared, or several.")
+    ] = None,
+    repeat: Annotated[
+        str | None, typer.Option("--repeat", metavar="NAME", help="The dimension that numbers repeats, if not run.")
+    ] = None,
+    repeats: Annotated[
+        str | None,
+        typer.Option("--repeats", help="How repeats were measured: in-turns, one-after-another or unknown."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.csv", help="Where it goes.")] = None,
+) -> None:  # fmt: skip
+    """Turn other tools' results into one file of observations, for `decide`.
+
+    What does not fit the pattern, did not finish or cannot be read is listed. Without --repeats there are no blocks.
+    """
+    from pgstrata.cli.importing import import_and_tell
+
+    import_and_tell(paths, format_=format_, pattern=pattern, columns=columns, index=index, metric=metric,
+                    compare=compare, repeat=repeat, repeats=repeats, output=output)  # fmt: skip
+
+
+@app.command()
+def export(
+    source: Annotated[
+        Path, typer.Argument(metavar="STUDY|FILE", help="The folder of a study, or a table as `decide` takes it.")
+    ],
+    format_: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, otava or parquet.")] = "csv",
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where it goes.")] = None,
+) -> None:
+    """Write all measurements of a study, or of a table, to one file for other tools.
+
+    CSV is what `decide` takes. Parquet needs pyarrow.
+    """
+    from pgstrata.app.export import export_results
+
+    done = export_results(source, format_, output)
+    print(f"{done.output}: {done.rows:,} rows of {done.observations:,} runs")
 
 
 @app.command()
 def gate(
-    study: StudyArgument,
+    study: Shown,
     json: Json = False,
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="NAME", help="Another metric than the plan's: never passes.")
@@ -270,10 +365,13 @@ def gate(
     differs, or nothing is worse by another metric or threshold than the plan's.
     """
     from pgstrata.app.gate import load_gate
+    from pgstrata.app.opened import open_study
     from pgstrata.report.commands.gate import gate_json, render_gate
-    from pgstrata.store.repository import StudyFolder
 
-    found = load_gate(StudyFolder(study), metric=metric, threshold=ratio_of(threshold))
+    if is_merged(study, ("--metric", metric), ("--threshold", threshold)):
+        gate_merged(study, json=json)
+    with open_study(study) as opened:
+        found = load_gate(opened, metric=metric, threshold=ratio_of(threshold))
     end_with(gate_json(found) if json else render_gate(found), found.code)
 
 

@@ -5,8 +5,8 @@ what the loop still has to measure, and which observed differences between envir
 where observations come from (`pgstrata.sources`), the formulas (`pgstrata.stats`), the words of verdicts and their
 layout (`pgstrata.report`).
 
-What is asked of a whole study or import has a file here: `study`, `one_look`, `progress`, `anomalies`, `shifts`,
-`cpu`, `trends`, `gate`. Rooms hold what they are made of: `pairing`, `verdicts`, and beside these `factors`,
+What is asked of a whole study or import has a file here: `study`, `one_look`, `merged`, `progress`, `anomalies`,
+`shifts`, `cpu`, `trends`, `gate`. Rooms hold what they are made of: `pairing`, `verdicts`, and beside these `factors`,
 `environments`, `noise`, `causes`.
 """
 

@@ -103,11 +103,11 @@ def _comparable(experiment: Experiment) -> list[Environment]:
 
 
 def _is_seen(environment: Environment) -> bool:
-    return not environment.host.remote and environment.server.kind is not ServerKind.DSN
+    return not environment.apart and environment.server.kind is not ServerKind.DSN
 
 
 def _client_side(environment: Environment) -> tuple[str | None, ...]:
-    return (environment.connection, *(environment.layers.get(key) for key in _CLIENT_LAYERS))
+    return (environment.host.text, environment.connection, *(environment.layers.get(key) for key in _CLIENT_LAYERS))
 
 
 def _make_case(plan: Plan, arms: Arms, environment: Environment, cells: tuple[str, ...]) -> _Case:

@@ -10,13 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.factors.axes import order_by_number
 from pgstrata.compare.pairing.arms import Arms, find_arm
 from pgstrata.compare.pairing.pairs import Pairing
-from pgstrata.compare.verdicts.doubts import Finding, warn_of_verdict
+from pgstrata.compare.verdicts.doubts import Finding, warn_of_opening, warn_of_validity, warn_of_verdict
 from pgstrata.model.answer import Verdict
 from pgstrata.model.doubts import BlocksLeftOut, DependentValues, Doubt, NamedDoubt, OrderOfFile, Outliers, TooFewValues
+from pgstrata.model.levels import order_by_number
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.observation import Observation, Repeats
 from pgstrata.model.question import Question
 from pgstrata.stats.floor import MAD_TO_SD
 from pgstrata.stats.unpaired import unpaired_critical
@@ -31,6 +32,7 @@ _MANY_LEFT_OUT: Final = 0.2
 _FAR: Final = 6.0
 _FAR_AT_LEAST: Final = math.log(1.1)
 _FEWEST_FOR_FAR: Final = 5
+_DIGITS: Final = 4
 
 _Lack = tuple[str, str | None]
 
@@ -41,7 +43,12 @@ def fewest_values(level: float) -> int:
 
 
 def doubt_import(
-    question: Question, *, ignored: Sequence[str], ordered: Sequence[str], dependent: DependentValues | None
+    question: Question,
+    *,
+    ignored: Sequence[str],
+    ordered: Sequence[str],
+    dependent: DependentValues | None,
+    repeats: Repeats | None = None,
 ) -> Iterator[Doubt]:
     """Doubts about all comparisons of a table.
 
@@ -50,12 +57,14 @@ def doubt_import(
         ignored: columns that are not used.
         ordered: the levels of an ordered axis, empty where none was asked for.
         dependent: values that count as one.
+        repeats: how they were measured, as the table says.
     """
     by_number = order_by_number(ordered) if ordered else ()
     mixed = by_number not in {(), tuple(ordered), tuple(ordered)[::-1]}
     metric = question.metric
     if not question.blocks:
-        yield NamedDoubt(code="no_blocks", names=tuple(ordered))
+        apart = repeats if repeats is Repeats.ONE_AFTER_ANOTHER else ""
+        yield NamedDoubt(code="no_blocks", names=tuple(ordered), of=apart)
     if dependent is not None:
         yield dependent
     if mixed:
@@ -64,6 +73,40 @@ def doubt_import(
         yield NamedDoubt(code="direction_assumed", names=(metric,))
     if ignored:
         yield NamedDoubt(code="ignored_columns", names=tuple(ignored))
+
+
+def doubt_repeats(question: Question, observations: Sequence[Observation]) -> Iterator[NamedDoubt]:
+    """Two cells whose values are the same in every environment, or two environments with the same in every cell.
+
+    Only values with at least `_DIGITS` significant digits count, at least two of them: short numbers may agree by
+    chance.
+    """
+    series: dict[tuple[str, str], list[float]] = {}
+    for each in observations:
+        series.setdefault((each.target, each.cell), []).append(each.measurements[question.metric])
+    for names in _find_repeats({(cell, name): values for (name, cell), values in series.items()}):
+        yield NamedDoubt(code="repeated_cells", names=names)
+    # blocks are compared one by one, where `identical` tells it
+    for names in _find_repeats(series) if not question.blocks else ():
+        yield NamedDoubt(code="repeated_environments", names=names)
+
+
+def _find_repeats(series: Mapping[tuple[str, str], Sequence[float]]) -> Iterator[tuple[str, ...]]:
+    """First names of keys that have the same values for all the same second names."""
+    rows: dict[str, list[tuple[str, tuple[float, ...]]]] = {}
+    for (name, other), values in series.items():
+        rows.setdefault(name, []).append((other, tuple(values)))
+    alike: dict[tuple[tuple[str, tuple[float, ...]], ...], list[str]] = {}
+    for name, row in rows.items():
+        found = [value for _, values in row for value in values]
+        if len(found) > 1 and all(_digits_of(value) >= _DIGITS for value in found):
+            alike.setdefault(tuple(sorted(row)), []).append(name)
+    yield from (tuple(names) for names in alike.values() if len(names) > 1)
+
+
+def _digits_of(value: float) -> int:
+    """Significant digits, without zeros at either end."""
+    return len(f"{value:.15g}".partition("e")[0].replace(".", "").strip("0"))
 
 
 def doubt_comparison(finding: Finding, arms: Arms, labels: Mapping[int, str], cells: Sequence[str]) -> Iterator[Doubt]:
@@ -76,6 +119,10 @@ def doubt_comparison(finding: Finding, arms: Arms, labels: Mapping[int, str], ce
         cells: those that it is over.
     """
     pairing = finding.pairing
+    for side in (pairing.arm, pairing.base):
+        yield from warn_of_validity(side)
+        if pairing.cell in pairing.question.run_seconds:
+            yield from warn_of_opening(pairing, side)
     if not pairing.paired and finding.verdict is Verdict.INSUFFICIENT:
         values = (pairing.values.size, pairing.base_values.size)
         yield TooFewValues(values=values, needed=fewest_values(finding.decision.alpha))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from pgstrata.compare.factors.axes import FEWEST_LEVELS, find_listed_axes, order_by_number
+from pgstrata.compare.factors.axes import FEWEST_LEVELS, find_listed_axes
 from pgstrata.compare.first_values import doubt_first_values
 from pgstrata.compare.headlines import doubt_equivalences
-from pgstrata.compare.import_doubts import doubt_comparison, doubt_import
+from pgstrata.compare.import_doubts import doubt_comparison, doubt_import, doubt_repeats
+from pgstrata.compare.import_times import doubt_times
 from pgstrata.compare.pairing.arms import Arms, sort_observations
 from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells, pair_loose
 from pgstrata.compare.verdicts.comparisons import adjust, find, to_comparison
@@ -22,9 +23,11 @@ from pgstrata.compare.verdicts.judging import Judged, make_rule
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import Comparison, Lane, OrderedAxis, Verdict
 from pgstrata.model.doubts import DependentValues, Doubt
+from pgstrata.model.levels import order_by_number
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.observation import Observation
 from pgstrata.model.plan import HORIZON
+from pgstrata.model.price import Price, Worth
 from pgstrata.model.question import Question
 from pgstrata.sources.table import ResultTable
 from pgstrata.stats.boundaries import ALPHA
@@ -84,6 +87,11 @@ class ImportAnswer:
     sequential: bool = False
     axes: tuple[OrderedAxis, ...] = ()
     """Steps along the environments in the order of the file, over all cells first; none unless asked for."""
+    observations: tuple[Observation, ...] = ()
+    """What was compared, in the order of the file."""
+    worth: Worth | None = None
+    """What throughput costs, where the reader gives prices."""
+    prices: Mapping[str, Price] = field(default_factory=dict)
 
     @property
     def paired(self) -> bool:
@@ -138,13 +146,16 @@ def decide_import(table: ResultTable, terms: ImportTerms) -> ImportAnswer:
         cells=question.cells if "cell" in table.columns else (),
         comparisons=comparisons,
         warnings=(
-            *doubt_import(question, ignored=table.ignored, ordered=levels, dependent=dependent),
+            *doubt_import(question, ignored=table.ignored, ordered=levels, dependent=dependent, repeats=table.repeats),
+            *doubt_repeats(question, table.observations),
+            *doubt_times(question, observations),
             *doubt_first_values(question, arms, dependent.environments if dependent is not None else ()),
             *doubt_equivalences(comparisons),
         ),
         sequential=terms.sequential,
         levels=levels,
         axes=find_listed_axes(question, arms, levels) if levels else (),
+        observations=tuple(observations),
     )
 
 
@@ -197,7 +208,17 @@ def _ask(table: ResultTable, terms: ImportTerms, names: Sequence[str], baseline:
         environments=tuple(name for name in names if name != baseline),
         cells=tuple(dict.fromkeys(each.cell for each in table.observations)),
         blocks=len({each.key.number for each in table.observations if each.key is not None}),
+        run_seconds=_find_lengths(table.observations),
     )
+
+
+def _find_lengths(observations: Sequence[Observation]) -> dict[str, float]:
+    """The middle length of the runs of each cell of which a start was looked at, in seconds."""
+    lengths: dict[str, list[float]] = {}
+    for each in observations:
+        if each.opening is not None and each.span is not None:
+            lengths.setdefault(each.cell, []).append(each.span.seconds)
+    return {cell: float(np.median(found)) for cell, found in lengths.items()}
 
 
 def _choose_direction(metric: str, *, lower_is_better: bool) -> Direction:

@@ -172,6 +172,25 @@ def make_load(rig: Rig, arm: ActiveArm, server: RunningServer, *, seconds: float
 
 
 def scratch_folder(rig: Rig, arm: ActiveArm, part: str = "") -> str:
-    """The folder of one execution of the driver, or of all that belong to the run."""
-    name = f"{rig.scratch}/{arm.planned.identity.replace('/', '--')}"
+    """The folder of one execution of the driver, or of all that belong to the run, where the (first) generator is."""
+    return f"{rig.side(arm.environment).scratch}/{_execution(arm, part)}"
+
+
+def _execution(arm: ActiveArm, part: str = "") -> str:
+    name = arm.planned.identity.replace("/", "--")
     return f"{name}/{part}" if part else name
+
+
+def fresh_folder(rig: Rig, arm: ActiveArm, part: str) -> str:
+    """The folder of an execution that begins: each generator has one, and nothing is in it."""
+    for generator in rig.side(arm.environment).generators:
+        folder = f"{generator.scratch}/{_execution(arm, part)}"
+        generator.host.remove_tree(folder)
+        generator.host.make_folder(folder)
+    return scratch_folder(rig, arm, part)
+
+
+def clear_scratch(rig: Rig, arm: ActiveArm) -> None:
+    """Remove what the executions of a run left where generators are; what is evidence was collected."""
+    for generator in rig.side(arm.environment).generators:
+        generator.host.remove_tree(f"{generator.scratch}/{_execution(arm)}")

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pgstrata.conduct.arm import ActiveArm, make_load, scratch_folder
+from pgstrata.conduct.arm import ActiveArm, clear_scratch, make_load, scratch_folder
 from pgstrata.conduct.drive import drive
 from pgstrata.conduct.judge import CEILING, THREADS
 from pgstrata.conduct.placement import place_clients
 from pgstrata.conduct.rig import Rig
 from pgstrata.model.driver import DEFAULT_DRIVER
-from pgstrata.model.experiment import ServerKind
+from pgstrata.model.experiment import HERE, ServerKind, name_hosts
 from pgstrata.model.metrics import TPS
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
@@ -48,6 +48,8 @@ def topology(arm: ActiveArm) -> str:
     running = environment.server.kind is ServerKind.DSN
     way = f"running server of {environment.name}" if running else str(environment.connection)
     far = f" to {environment.host.text}" if environment.host.remote else ""
+    if environment.client_hosts != HERE:
+        far += f" from {name_hosts(environment.client_hosts)}"
     paired = ", paired" if _is_paired(arm) else ""
     driver = "" if cell.driver == DEFAULT_DRIVER else f", {cell.driver}"
     return f"{cell.clients} clients, {cell.threads} threads, {cell.protocol}, {way}{far}{paired}{driver}"
@@ -125,13 +127,13 @@ def _keep(rig: Rig, name: str, arm: ActiveArm, value: float) -> None:
 def _measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> float:
     """Transactions per second; 0 where the driver has no such load, or it does not run: the run will say why."""
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="ceiling"))
-    driver = rig.driver(arm.cell)
+    driver = rig.driver(arm.environment, arm.cell)
     load = driver.least_load(make_load(rig, arm, server, seconds=_SECONDS, seed=arm.planned.seed + 2))
     if load is None:
         return 0.0
     drive(rig, arm, place_clients(rig, arm, load) if _is_paired(arm) else load, "ceiling")
     result = driver.parse(driver.collect(scratch_folder(rig, arm, "ceiling")))
-    rig.client.remove_tree(scratch_folder(rig, arm))
+    clear_scratch(rig, arm)
     return _fastest(result)
 
 

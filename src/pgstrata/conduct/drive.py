@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgstrata.conduct.arm import ActiveArm, scratch_folder
+from pgstrata.conduct.arm import ActiveArm, fresh_folder, scratch_folder
 from pgstrata.conduct.placement import place_backends
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import ServerFailedError
@@ -21,10 +21,8 @@ _LAST_LINES: Final = 3
 
 def drive(rig: Rig, arm: ActiveArm, load: Load, part: str) -> ProcessExit | None:
     """Run the driver to its end, telling its progress; None if it had to be stopped."""
-    folder = scratch_folder(rig, arm, part)
-    rig.client.remove_tree(folder)
-    rig.client.make_folder(folder)
-    process = rig.driver(arm.cell).start(load, folder)
+    folder = fresh_folder(rig, arm, part)
+    process = rig.driver(arm.environment, arm.cell).start(load, folder)
     try:
         place_backends(rig, arm, load)
         return _follow(rig, arm, load, process, folder)
@@ -43,7 +41,7 @@ def _follow(rig: Rig, arm: ActiveArm, load: Load, process: Process, folder: str)
         if passed > load.seconds + GRACE:
             raise TimeoutError
         rig.clock.sleep(min(_POLL, max(_POLL_AT_END, load.seconds - passed)))
-        points, offset = rig.driver(arm.cell).progress(folder, offset)
+        points, offset = rig.driver(arm.environment, arm.cell).progress(folder, offset)
         for point in points[-1:]:
             rig.events.emit(
                 Event(kind=EventKind.PROGRESS, run=arm.planned.identity, value=point.tps, text=f"{point.time:.0f} s")
@@ -58,7 +56,7 @@ def _follow(rig: Rig, arm: ActiveArm, load: Load, process: Process, folder: str)
 
 def raise_driver_failed(rig: Rig, arm: ActiveArm, what: str, part: str) -> None:
     """ServerFailedError with the driver's last words; what it left is kept with the run."""
-    driver = rig.driver(arm.cell)
+    driver = rig.driver(arm.environment, arm.cell)
     evidence = driver.collect(scratch_folder(rig, arm, part))
     arm.files.update({f"{part}.{name}": content for name, content in evidence.items() if not name.endswith(".gz")})
     lines = driver.messages(evidence)

@@ -35,14 +35,20 @@ def finish(rig: Rig, plan: Plan, arm: ActiveArm, server: RunningServer | None, l
     _ask_layers(rig, arm)
     header = _header(rig, plan, arm, server)
     record = derive_record(
-        header, arm.files, rig.driver(arm.cell), rig.collectors, plan.experiment.allow, rig.samplers, rig.explainer
+        header,
+        arm.files,
+        rig.driver(arm.environment, arm.cell),
+        rig.collectors,
+        plan.experiment.allow,
+        rig.samplers,
+        rig.explainer,
     )
     evidence = rig.store.begin(arm.planned.identity)
     for name, content in arm.files.items():
         (evidence.keep_shared if name in _ALIKE else evidence.keep)(name, content)
     facts = dict(rig.server_host(arm.environment).facts)
-    if arm.environment.host.remote:
-        facts |= {f"client.{name}": content for name, content in rig.client_facts.items()}
+    if arm.environment.apart:
+        facts |= {f"client.{name}": content for name, content in rig.side(arm.environment).facts.items()}
     for name, content in facts.items():
         evidence.keep_shared(name, content)
     return FinishedRun(evidence=evidence, header=header, record=record)
@@ -50,7 +56,7 @@ def finish(rig: Rig, plan: Plan, arm: ActiveArm, server: RunningServer | None, l
 
 def _raise_if_disk_full(rig: Rig, arm: ActiveArm, server: RunningServer | None) -> None:
     """A full disk is no property of an environment: it ends the experiment, and nothing is committed of the run."""
-    driver, before = rig.driver(arm.cell), f"{WARMUP}."
+    driver, before = rig.driver(arm.environment, arm.cell), f"{WARMUP}."
     warming = {name.removeprefix(before): text for name, text in arm.files.items() if name.startswith(before)}
     log = arm.files.get("server.log", b"").decode("utf-8", "replace")
     steps = range(1, len(arm.search.rates) + 1 if arm.search else 1)
@@ -65,7 +71,7 @@ def _explain_failure(rig: Rig, arm: ActiveArm, log: bytes) -> None:
     if arm.failure or not arm.started:
         return
     try:
-        result = parse_execution(rig.driver(arm.cell), arm.files, arm.search)
+        result = parse_execution(rig.driver(arm.environment, arm.cell), arm.files, arm.search)
     except ParseError:
         return  # the record will say that the evidence is unreadable, and keep it
     died = [
@@ -93,7 +99,8 @@ def _ask_layers(rig: Rig, arm: ActiveArm) -> None:
 
 
 def _header(rig: Rig, plan: Plan, arm: ActiveArm, server: RunningServer | None) -> RunHeader:
-    build = rig.supply(arm.environment).build
+    build, apart = rig.supply(arm.environment).build, arm.environment.apart
+    client = rig.client(arm.environment)
     host = rig.server_host(arm.environment).host
     facts = {key: value for key, value in arm.facts.items() if not key.startswith("settings.")}
     return RunHeader(
@@ -124,11 +131,11 @@ def _header(rig: Rig, plan: Plan, arm: ActiveArm, server: RunningServer | None) 
         stretched=arm.stretched,
         search=arm.search,
         client_resident_pids=arm.client_resident_pids,
-        apart=arm.environment.host.remote,
-        client_door_pids=rig.client.transport_pids if arm.environment.host.remote else (),
-        shared=rig.server_host(arm.environment).shared,
+        apart=apart,
+        client_door_pids=client.transport_pids if apart else (),
+        shared=rig.link(arm.environment).shared,
         sampler_pids=_pids(arm.watchers, host),
-        client_sampler_pids=_pids(arm.watchers, rig.client) if arm.environment.host.remote else (),
+        client_sampler_pids=_pids(arm.watchers, client) if apart else (),
         sampler_backends=_pids(arm.watching_sessions, host),
     )
 

@@ -68,8 +68,9 @@ class Losses:
     gone: dict[HostSpec, str] = field(default_factory=dict)
 
     def hosts_of(self, visit: Visit) -> frozenset[HostSpec]:
-        """The machines of a visit's servers."""
-        return frozenset(self.plan.experiment.environment(name).host for name in visit.residents)
+        """The machines of a visit's servers and clients."""
+        residents = (self.plan.experiment.environment(name) for name in visit.residents)
+        return frozenset(host for each in residents for host in (each.host, *each.client_hosts))
 
     def waits(self, visit: Visit) -> bool:
         """Whether a machine of the visit has gone."""
@@ -104,7 +105,7 @@ class Losses:
             error: how it failed.
         """
         at_once = hosts if isinstance(error, HostLostError) else ()
-        lost = [spec for spec in self.plan.experiment.apart if spec in at_once or self.rig.targets[spec].silent()]
+        lost = [spec for spec in self.plan.experiment.elsewhere if spec in at_once or self.rig.targets[spec].silent()]
         if not lost:
             return False
         self.counted[what] = self.counted.get(what, 0) + 1

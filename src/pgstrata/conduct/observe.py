@@ -12,10 +12,11 @@ from pgstrata.conduct.ceiling import client_facts
 from pgstrata.conduct.rig import Rig
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.driver import DEFAULT_DRIVER
-from pgstrata.model.experiment import digests
+from pgstrata.model.experiment import HERE, digests, name_hosts
 from pgstrata.model.old_servers import BOOT_VALUE_SINCE
 from pgstrata.model.reasons import Reason
 from pgstrata.model.server import Fingerprint
+from pgstrata.ports.driver import Driver
 from pgstrata.ports.server import RunningServer
 
 _NAMED: Final = 5
@@ -36,31 +37,34 @@ def assert_levels(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     """Every factor seen from inside; all settings kept. LevelNotTakenError where one is not there."""
     home = rig.server_host(arm.environment)
     arm.facts.update(home.fingerprint.facts)
-    if arm.environment.host.remote:
-        arm.facts.update(of_client(rig.client_fingerprint))
-    arm.facts.update(_driver_facts(rig))
+    side = rig.side(arm.environment)
+    if arm.environment.client_hosts != HERE:
+        arm.facts["client.host"] = name_hosts(arm.environment.client_hosts)
+    if arm.environment.apart:
+        arm.facts.update(of_client(side.fingerprint))
+    arm.facts.update(_driver_facts(side.drivers))
     for layer in (*rig.layers, *home.layers):
-        arm.facts.update(layer.observe(server, rig.sql))
-    table = rig.sql.query(server.address, _SETTINGS_SQL.format(built_in=_built_in(server.build.version.number)))
+        arm.facts.update(layer.observe(server, side.sql))
+    table = side.sql.query(server.address, _SETTINGS_SQL.format(built_in=_built_in(server.build.version.number)))
     arm.files["settings.tsv"] = "".join("\t".join(row) + "\n" for row in (table.columns, *table.rows)).encode()
     arm.facts.update({f"settings.{row['name']}": row["setting"] for row in table.records()})
     _note_changed_fingerprint(rig, arm)
     # after the comparison: environments do not differ by what the client was found to do, nor by the network's mood
     arm.facts.update(client_facts(rig, arm))
     arm.facts.update({f"checkout.{name}.sha256": value for name, value in digests(arm.cell.checkout).items()})
-    if home.clocks is not None:
-        arm.facts.update(say_clocks(home.clocks))
+    if (clocks := rig.link(arm.environment).clocks) is not None:
+        arm.facts.update(say_clocks(clocks))
 
 
-def _driver_facts(rig: Rig) -> Mapping[str, str]:
+def _driver_facts(drivers: Mapping[str, Driver]) -> Mapping[str, str]:
     """Facts of all drivers of the study, so that an environment is the same in all its cells.
 
     Names contain the key of a driver only where the study has several.
     """
-    usual = DEFAULT_DRIVER if DEFAULT_DRIVER in rig.drivers else next(iter(sorted(rig.drivers)))
+    usual = DEFAULT_DRIVER if DEFAULT_DRIVER in drivers else next(iter(sorted(drivers)))
     return {
         f"driver.{fact}" if key == usual else f"driver.{key}.{fact}": value
-        for key, driver in sorted(rig.drivers.items())
+        for key, driver in sorted(drivers.items())
         for fact, value in driver.facts().items()
     }
 
@@ -72,10 +76,11 @@ def of_client(fingerprint: Fingerprint) -> Mapping[str, str]:
 
 def say_clocks(clocks: ClockOffset) -> Mapping[str, str]:
     """The offset of the server host's clock, how wrong that may be, and the round-trip time; seconds as text."""
+    trip = {} if clocks.round_trip is None else {"network.round_trip": f"{clocks.round_trip:.6f}"}
     return {
         "network.clock_offset": f"{clocks.offset_seconds:.6f}",
         "network.clock_uncertainty": f"{clocks.uncertainty:.6f}",
-        "network.round_trip": f"{clocks.round_trip:.6f}",
+        **trip,
     }
 
 

@@ -37,7 +37,7 @@ def place_clients(rig: Rig, arm: ActiveArm, load: Load) -> Load:
     """The load with the CPU of each client, where sessions are paired; as it is otherwise."""
     if arm.placement_seed is None:
         return load
-    cpus = _usable(rig.client, arm.environment.layers.get("cpu.client"))
+    cpus = _usable(rig.client(arm.environment), arm.environment.layers.get("cpu.client"))
     places = deal(load.cell.clients, len(cpus), arm.placement_seed)
     return replace(load, cpus=tuple(cpus[place] for place in places))
 
@@ -52,12 +52,12 @@ def place_backends(rig: Rig, arm: ActiveArm, load: Load) -> None:
     if not load.cpus:
         return
     home = rig.server_host(arm.environment).host
-    names = rig.driver(arm.cell).session_names(load)
+    names = rig.driver(arm.environment, arm.cell).session_names(load)
     cpus = _server_cpus(arm, load, home)
     pids: list[int] = []
     # a session that ends meanwhile was not one of the clients': the next look does not see it
     for _ in range(_LOOKS):
-        found = _await_sessions(rig, load, names)
+        found = _await_sessions(rig, arm, load, names)
         if found == pids and _are_placed(home, pids, cpus, arm):
             break
         pids = found
@@ -92,7 +92,7 @@ def _are_placed(home: Host, pids: Sequence[int], cpus: Sequence[int], arm: Activ
 def _server_cpus(arm: ActiveArm, load: Load, home: Host) -> Sequence[int]:
     """CPUs of the backends, in the order of their clients' CPUs."""
     theirs = _usable(home, arm.environment.layers.get("cpu.server"))
-    if not arm.environment.host.remote and set(load.cpus) <= set(theirs):
+    if not arm.environment.apart and set(load.cpus) <= set(theirs):
         return sorted(load.cpus)
     return [theirs[place] for place in deal(len(load.cpus), len(theirs), (arm.placement_seed or 0) + 1)]
 
@@ -108,9 +108,9 @@ def _allowed_in(status: bytes) -> frozenset[int]:
     return next((parse_cpu_list(line.split()[1]) for line in lines if line.startswith(_ALLOWED)), frozenset())
 
 
-def _ask(rig: Rig, load: Load, statement: str) -> Iterable[tuple[str, ...]]:
+def _ask(rig: Rig, arm: ActiveArm, load: Load, statement: str) -> Iterable[tuple[str, ...]]:
     try:
-        return rig.sql.query(load.address, statement).rows
+        return rig.sql(arm.environment).query(load.address, statement).rows
     except SqlError as error:
         if error.sqlstate != _NO_COLUMN:
             raise
@@ -121,7 +121,7 @@ def _ask(rig: Rig, load: Load, statement: str) -> Iterable[tuple[str, ...]]:
         ) from error
 
 
-def _await_sessions(rig: Rig, load: Load, names: Mapping[str, int]) -> list[int]:
+def _await_sessions(rig: Rig, arm: ActiveArm, load: Load, names: Mapping[str, int]) -> list[int]:
     """Process ids of the backends in the order of their clients' CPUs, once every client has one."""
     wanted = {name: load.cpus.count(cpu) for name, cpu in names.items()}
     listed = ", ".join(map(quote_literal, names))
@@ -133,7 +133,7 @@ def _await_sessions(rig: Rig, load: Load, names: Mapping[str, int]) -> list[int]
     end = rig.clock.monotonic() + _CONNECTING
     while True:
         found: dict[str, list[int]] = defaultdict(list)
-        for name, pid in _ask(rig, load, asked):
+        for name, pid in _ask(rig, arm, load, asked):
             found[name].append(int(pid))
         if {name: len(pids) for name, pids in found.items()} == wanted:
             return [pid for name in sorted(names, key=names.__getitem__) for pid in found[name]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from pgstrata.conduct.arm import ActiveArm, make_arm, make_load, scratch_folder
+from pgstrata.conduct.arm import ActiveArm, clear_scratch, fresh_folder, make_arm, make_load, scratch_folder
 from pgstrata.conduct.ceiling import ensure_ceiling
 from pgstrata.conduct.disk_full import naming_the_disk
 from pgstrata.conduct.drive import drive
@@ -65,7 +65,8 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losse
     tried = _Tried()
     entered: set[HostSpec] = set()
     for name, runs in _by_boot(plan, wanted):
-        hosts = {plan.experiment.environment(name).host}
+        environment = plan.experiment.environment(name)
+        hosts = {environment.host, *environment.client_hosts}
         again = partial(_try_environment, rig, plan, tuple(runs.values()), tried, entered)
         losses.repeat(rig.say_reason(Notice(code="preflight", names=(name,))), hosts, again)
     choose_rates(rig, plan, tried.maxima)
@@ -149,7 +150,7 @@ def _try_cells(rig: Rig, arms: Sequence[ActiveArm], server: RunningServer, tried
         tps: float | None = None
         if arm.cell.identity not in rig.sampling:
             tps = _probe(rig, arm, server)
-        if tps is not None and rig.driver(arm.cell).capabilities.transaction_log:
+        if tps is not None and rig.driver(arm.environment, arm.cell).capabilities.transaction_log:
             tried.fastest[arm.cell.identity] = max(tps, tried.fastest.get(arm.cell.identity, 0.0))
         measure_maximum(rig, arm, server, tried.maxima)
         ensure_ceiling(rig, arm, server, tps)
@@ -171,10 +172,8 @@ def _try_script(rig: Rig, arm: ActiveArm, server: RunningServer, number: int) ->
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text=f"try {script.file}"))
     load = make_load(rig, arm, server, seconds=0, seed=0)
     alone = replace(load.cell, clients=1, threads=1, rate=None, latency_limit=None, scripts=(script,))
-    folder = scratch_folder(rig, arm, f"try-{number}")
-    rig.client.remove_tree(folder)
-    rig.client.make_folder(folder)
-    driver = rig.driver(arm.cell)
+    folder = fresh_folder(rig, arm, f"try-{number}")
+    driver = rig.driver(arm.environment, arm.cell)
     process = driver.start(replace(load, cell=alone, progress=None, transactions=1), folder)
     try:
         code = process.wait(timeout=_TRIAL_TIMEOUT).code
@@ -186,7 +185,7 @@ def _try_script(rig: Rig, arm: ActiveArm, server: RunningServer, number: int) ->
             remedy="a transaction must be short",
         ) from None
     result = driver.parse(driver.collect(folder))
-    rig.client.remove_tree(scratch_folder(rig, arm))
+    clear_scratch(rig, arm)
     if code != 0 or result.errors:
         raise ServerFailedError(
             f"the script failed when it was tried once on {arm.environment.title}",
@@ -201,9 +200,9 @@ def _probe(rig: Rig, arm: ActiveArm, server: RunningServer) -> float:
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text="probe"))
     load = make_load(rig, arm, server, seconds=_PROBE_SECONDS, seed=arm.planned.seed + 2)
     drive(rig, arm, load, "probe")
-    driver = rig.driver(arm.cell)
+    driver = rig.driver(arm.environment, arm.cell)
     result = driver.parse(driver.collect(scratch_folder(rig, arm, "probe")))
-    rig.client.remove_tree(scratch_folder(rig, arm))
+    clear_scratch(rig, arm)
     return result.tps or 0.0
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Final
 
-from pgstrata.conduct.arm import ActiveArm, make_load, scratch_folder
+from pgstrata.conduct.arm import ActiveArm, clear_scratch, make_load, scratch_folder
 from pgstrata.conduct.drive import drive
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.run import touching
@@ -56,9 +56,9 @@ def measure_tps(rig: Rig, arm: ActiveArm, server: RunningServer) -> float:
     finish_all([touching(rig, arm, server)])
     load = make_load(rig, arm, server, seconds=SECONDS_OF_MAXIMUM, seed=arm.planned.seed + 3)
     drive(rig, arm, load, "maximum")
-    driver = rig.driver(arm.cell)
+    driver = rig.driver(arm.environment, arm.cell)
     tps = _typical(driver.parse(driver.collect(scratch_folder(rig, arm, "maximum"))))
-    rig.client.remove_tree(scratch_folder(rig, arm))
+    clear_scratch(rig, arm)
     return tps
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from pgstrata.model.experiment import Cell, Environment, HostSpec
 from pgstrata.model.reasons import Notice, Reason
-from pgstrata.model.server import Fingerprint
 from pgstrata.model.workload import Workload
 from pgstrata.ports.collector import CaptureSubject, Collector, Explainer, Sampler
 from pgstrata.ports.driver import Driver
@@ -15,7 +14,7 @@ from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Clock, Host
 from pgstrata.ports.server import ObservedLayer, RunningServer, Sql
 from pgstrata.ports.store import Store
-from pgstrata.ports.target import ServerHost, Supply, Target
+from pgstrata.ports.target import ClientHost, ClientSide, Link, ServerHost, Supply, Target
 
 
 def to_the_end(action: Callable[[], None]) -> None:
@@ -31,12 +30,11 @@ def to_the_end(action: Callable[[], None]) -> None:
 class Rig:
     """Everything that carries out a plan.
 
-    `targets` are the machines of its servers, the client's own among them where servers run there, and `server_hosts`
-    those that are entered, as they are; `baseline` is that of the baseline's server. `scratch` is a folder on the
-    client's memory-backed storage; `warm_sql` gives the statements that bring a workload's relations into memory,
-    `say_reason` words the reason of a run, and notices;
-    `layers` are observed in every environment, before those of its host. `client_facts` and `client_fingerprint` are
-    the client's; they are kept with the runs whose server is elsewhere. `drivers` are those of its cells, by key.
+    `targets` are the machines of its servers, and others than this one from which load comes; `server_hosts` are
+    those that are entered, as they are; `baseline` is that of the baseline's server. `clients` are the machines from
+    which servers are loaded, by `Environment.client_hosts`, and `here` is this one. `warm_sql` gives the statements
+    that bring a workload's relations into memory, `say_reason` words the reason of a run, and notices;
+    `layers` are observed in every environment, before those of its host.
     `sampling` is the rate of the transaction log for each cell, chosen in the preflight, the same for all arms, and
     `rates` are the fixed rates of cells that are to have a share of the maximum;
     `samplers` are at work beside every measured window, `explainer` asks for the plans of the statements before it.
@@ -44,20 +42,16 @@ class Rig:
 
     targets: Mapping[HostSpec, Target]
     baseline: HostSpec
-    client: Host
+    here: ClientHost
+    clients: Mapping[tuple[HostSpec, ...], ClientSide]
     clock: Clock
     store: Store
-    drivers: Mapping[str, Driver]
-    sql: Sql
     collectors: tuple[Collector, ...]
     layers: tuple[ObservedLayer, ...]
     workloads: Mapping[str, Workload]
     events: Events
-    scratch: str
     warm_sql: Callable[[Workload], str]
     say_reason: Callable[[Reason], str]
-    client_facts: Mapping[str, bytes]
-    client_fingerprint: Fingerprint
     version: str
     server_hosts: dict[HostSpec, ServerHost] = field(default_factory=dict)
     sampling: dict[str, float] = field(default_factory=dict)
@@ -77,9 +71,25 @@ class Rig:
         """The machine on which the server of an environment runs, which has been entered."""
         return self.server_hosts[environment.host]
 
-    def driver(self, cell: Cell) -> Driver:
-        """The load generator of a cell."""
-        return self.drivers[cell.driver]
+    def link(self, environment: Environment) -> Link:
+        """How the machines of its server and of its clients stand to each other."""
+        return self.server_host(environment).links.get(environment.name, Link())
+
+    def side(self, environment: Environment) -> ClientHost:
+        """Where the load of an environment comes from, as it is now connected."""
+        return self.clients[environment.client_hosts].observe()
+
+    def client(self, environment: Environment) -> Host:
+        """The machine of its load generator."""
+        return self.side(environment).host
+
+    def sql(self, environment: Environment) -> Sql:
+        """Statements to its server, from its client's machine."""
+        return self.side(environment).sql
+
+    def driver(self, environment: Environment, cell: Cell) -> Driver:
+        """The load generator of a cell, where the environment's load comes from."""
+        return self.side(environment).drivers[cell.driver]
 
     def supply(self, environment: Environment) -> Supply:
         """Where its server and data come from."""
@@ -88,8 +98,9 @@ class Rig:
     def subject(self, server: RunningServer) -> CaptureSubject:
         """What collectors look at while that server is measured."""
         environment = server.environment
-        client = self.client if environment.host.remote else None
-        return CaptureSubject(host=self.server_host(environment).host, sql=self.sql, server=server, client=client)
+        side = self.side(environment)
+        client = side.host if environment.apart else None
+        return CaptureSubject(host=self.server_host(environment).host, sql=side.sql, server=server, client=client)
 
     def control_alive(self, server: RunningServer) -> bool:
         """Whether that server still runs."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pgstrata.conduct.arm import WARMUP, ActiveArm, make_load, scratch_folder, step, together
+from pgstrata.conduct.arm import WARMUP, ActiveArm, clear_scratch, make_load, scratch_folder, step, together
 from pgstrata.conduct.drive import GRACE, drive, raise_driver_failed
 from pgstrata.conduct.finish import now
 from pgstrata.conduct.placement import place_clients
@@ -30,7 +30,7 @@ _NO_PRIVILEGE: Final = "42501"
 
 def touching(rig: Rig, arm: ActiveArm, server: RunningServer) -> Steps[None]:
     """Relations into memory."""
-    yield from rig.sql.executing(server.address, rig.warm_sql(workload_of(arm.cell, rig.workloads)))
+    yield from rig.sql(arm.environment).executing(server.address, rig.warm_sql(workload_of(arm.cell, rig.workloads)))
 
 
 def warm(rig: Rig, arm: ActiveArm, server: RunningServer, design: Design) -> None:
@@ -49,7 +49,7 @@ def warm(rig: Rig, arm: ActiveArm, server: RunningServer, design: Design) -> Non
             if exit_ is None or exit_.code != 0:
                 raise_driver_failed(rig, arm, "warm-up", WARMUP)
             if design.sliced:
-                left = rig.driver(arm.cell).collect(scratch_folder(rig, arm, WARMUP))
+                left = rig.driver(arm.environment, arm.cell).collect(scratch_folder(rig, arm, WARMUP))
                 arm.files.update({f"{STRETCH}{name}": content for name, content in left.items()})
 
 
@@ -62,7 +62,7 @@ def quiesce(rig: Rig, arms: Sequence[ActiveArm], servers_of: Callable[[ActiveArm
 def _checkpointing(rig: Rig, arm: ActiveArm, servers: Sequence[RunningServer]) -> Steps[None]:
     for server in servers:
         try:
-            yield from rig.sql.executing(server.address, "CHECKPOINT;")
+            yield from rig.sql(arm.environment).executing(server.address, "CHECKPOINT;")
         except ServerFailedError as error:
             if getattr(error, "sqlstate", "") != _NO_PRIVILEGE:
                 raise
@@ -87,10 +87,11 @@ def measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
     at_work = start_samplers(rig, arm, server)
     try:
         arm.started = now(rig)
-        before = rig.client.clock()
+        client = rig.client(arm.environment)
+        before = client.clock()
         load = replace(load, sampling_rate=arm.sampling_rate)
         exit_ = drive(rig, arm, load, "run") if arm.cell.objective is None else search(rig, arm, load)
-        _close_window(arm, before, rig.client.clock(), exit_)
+        _close_window(arm, before, client.clock(), exit_)
         # the host first: it is the server's end of the window that must not wait
         if rig.control_alive(server):
             capture_after(rig, arm, subject)
@@ -100,8 +101,8 @@ def measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
         kill_samplers((at_work,))
     with step(rig, arm, "capture"):
         if arm.search is None:
-            arm.files.update(rig.driver(arm.cell).collect(scratch_folder(rig, arm, "run")))
-        rig.client.remove_tree(scratch_folder(rig, arm))
+            arm.files.update(rig.driver(arm.environment, arm.cell).collect(scratch_folder(rig, arm, "run")))
+        clear_scratch(rig, arm)
     if rig.control_alive(server):
         check_data(rig, arm, server)
 
@@ -114,7 +115,7 @@ def check_data(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
         return
     with step(rig, arm, "check"):
         try:
-            found = rig.sql.query(server.address, query)
+            found = rig.sql(arm.environment).query(server.address, query)
         except ServerFailedError as error:
             arm.remarks.append(Reason(code="inconsistent_data", how="unseen", said=error.what))
             return

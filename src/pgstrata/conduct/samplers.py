@@ -47,7 +47,9 @@ def start_samplers(rig: Rig, arm: ActiveArm, server: RunningServer, *, turns: bo
     `turns`: the server takes turns in slices with others.
     """
     reconnects = arm.cell.clients if workload_of(arm.cell, rig.workloads).reconnects else 0
-    subject = replace(rig.subject(server), turns=turns, reconnects=reconnects, driver=rig.driver(arm.cell).name)
+    subject = replace(
+        rig.subject(server), turns=turns, reconnects=reconnects, driver=rig.driver(arm.environment, arm.cell).name
+    )
     found: dict[str, Sampling] = {}
     paused: list[Process] = []
     try:
@@ -64,11 +66,11 @@ def start_samplers(rig: Rig, arm: ActiveArm, server: RunningServer, *, turns: bo
 
 
 def _start(rig: Rig, arm: ActiveArm, subject: CaptureSubject, sampler: Sampler) -> Sampling | None:
-    apart = arm.environment.host.remote and not sampler.paused
+    apart = arm.environment.apart and not sampler.paused
     folder = subject.server.clone.folder if apart else scratch_folder(rig, arm, SAMPLES)
     try:
         if not apart:
-            rig.client.make_folder(folder)
+            rig.client(arm.environment).make_folder(folder)
         return sampler.start(subject, folder)
     except FATAL:
         raise
@@ -83,7 +85,7 @@ def stop_samplers(rig: Rig, arm: ActiveArm, at_work: AtWork) -> None:
     _end_helper(at_work)
     for name, sampling in at_work.samplings.items():
         arm.watchers |= {(sampling.host.name, sampling.process.pid)}
-        if sampling.host.name == rig.client.name:
+        if sampling.host.name == rig.client(arm.environment).name:
             arm.watching_sessions |= {(server_host.name, pid) for pid in read_backends(sampling)}
         died = sampling.process.poll() is not None
         in_time = _end(sampling)

@@ -43,9 +43,9 @@ def search(rig: Rig, arm: ActiveArm, load: Load) -> ProcessExit | None:
         if exit_.code:
             break
         if rate:
-            steps.append(measure_step(rig.driver(arm.cell), evidence, rate, arm.search))
+            steps.append(measure_step(rig.driver(arm.environment, arm.cell), evidence, rate, arm.search))
         else:
-            maximum = rig.driver(arm.cell).parse(evidence).tps or 0.0
+            maximum = rig.driver(arm.environment, arm.cell).parse(evidence).tps or 0.0
         rate = next_rate(steps, maximum) if maximum > 0 else None
     return whole
 
@@ -67,7 +67,7 @@ def _take_step(rig: Rig, arm: ActiveArm, load: Load, number: int) -> tuple[dict[
     rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text=text))
     part = step_part(number)
     exit_ = drive(rig, arm, load, part)
-    evidence = dict(rig.driver(arm.cell).collect(scratch_folder(rig, arm, part)))
+    evidence = dict(rig.driver(arm.environment, arm.cell).collect(scratch_folder(rig, arm, part)))
     arm.files.update({f"{part}.{name}": content for name, content in evidence.items()})
     return evidence, exit_
 

@@ -25,7 +25,7 @@ def look_at_statements(rig: Rig, arm: ActiveArm, server: RunningServer) -> None:
             if rig.explainer is None:
                 return
             load = make_load(rig, arm, server, seconds=0, seed=0)
-            statements = rig.driver(arm.cell).statements(load)
+            statements = rig.driver(arm.environment, arm.cell).statements(load)
             arm.keep(PLANS, rig.explainer.capture(rig.subject(server), statements, arm.cell.protocol))
         except FATAL:
             raise

@@ -19,7 +19,8 @@ def targets_entered(rig: Rig, environments: Iterable[Environment], *, fresh: boo
     With `fresh`, one that is booted for its visits is in a boot that none of them has used yet.
 
     One that has been entered before stays as it is. What the machine of the baseline was when it was first entered is
-    kept in the study, and so is how far away the others were; each environment's own fingerprint tells of its machine.
+    kept in the study, and so is how far away servers were from their clients; each environment's own fingerprint tells
+    of its machine.
 
     Raises:
         HostLostError, HostNotFitError: a machine cannot be reached, or be what is asked for.
@@ -42,9 +43,9 @@ def _enter(rig: Rig, spec: HostSpec, environments: list[Environment], *, fresh: 
     found = rig.server_hosts[spec] = target.observe()
     if spec == rig.baseline:
         _keep_first(rig, "host", found.fingerprint)
-    if found.clocks is not None:
-        for name in found.supplies:
-            _keep_first(rig, f"network/{name}", Fingerprint(facts=say_clocks(found.clocks)))
+    for name, link in found.links.items():
+        if link.clocks is not None:
+            _keep_first(rig, f"network/{name}", Fingerprint(facts=say_clocks(link.clocks)))
 
 
 def _leave(rig: Rig, spec: HostSpec) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from pgstrata.conduct.arm import ActiveArm, guarded, make_load, scratch_folder, together
+from pgstrata.conduct.arm import ActiveArm, clear_scratch, fresh_folder, guarded, make_load, scratch_folder, together
 from pgstrata.conduct.finish import now
 from pgstrata.conduct.placement import place_backends, place_clients
 from pgstrata.conduct.rig import Rig
@@ -28,7 +28,7 @@ from pgstrata.plan.order import derive_seed
 from pgstrata.ports.clients import ClientProcesses
 from pgstrata.ports.collector import Collector
 from pgstrata.ports.events import Event, EventKind
-from pgstrata.ports.host import Command, Process, StopSignal
+from pgstrata.ports.host import Command, Host, Process, StopSignal
 from pgstrata.ports.server import RunningServer
 from pgstrata.ports.steps import Steps
 
@@ -156,9 +156,10 @@ def take_turns(rig: Rig, plan: Plan, arms: Sequence[ActiveArm], up: Mapping[str,
                 capture_after(rig, arm, rig.subject(up[arm.planned.identity]), around)
                 check_data(rig, arm, up[arm.planned.identity])
     finally:
-        # a server's host that was lost keeps no client
+        # a server's host that was lost keeps no client; on a client's that was lost everything ends by itself
         for client in clients.values():
-            client.signal(StopSignal.KILL, group=True)
+            with suppress(HostLostError):
+                client.signal(StopSignal.KILL, group=True)
         kill_samplers(tuple(works.values()))
 
 
@@ -211,7 +212,7 @@ def _note_others(
     others = [place for place in clients if place != number]
     servers = (up[arms[place].planned.identity].postmaster_pid for place in others)
     theirs = tuple(pid for place in others for pid in clients[place].pids)
-    apart = arm.environment.host.remote
+    apart = arm.environment.apart
     arm.resident_pids = (*(() if apart else theirs), *(pid for pid in servers if pid is not None))
     arm.client_resident_pids = theirs if apart else ()
 
@@ -234,13 +235,13 @@ def _leading(
 ) -> Steps[None]:
     arm.sampling_rate = 1.0
     load = make_load(rig, arm, server, seconds=_UNTIL_ENDED, seed=arm.planned.seed)
-    folder = scratch_folder(rig, arm, "run")
-    rig.client.remove_tree(folder)
-    rig.client.make_folder(folder)
+    folder = fresh_folder(rig, arm, "run")
     logged = place_clients(rig, arm, replace(load, sampling_rate=1.0, progress=None))
     yield
     begun = rig.clock.monotonic()
-    client = clients[number] = rig.driver(arm.cell).start(logged, folder, on_parent_death=StopSignal.KILL)
+    client = clients[number] = rig.driver(arm.environment, arm.cell).start(
+        logged, folder, on_parent_death=StopSignal.KILL
+    )
     try:
         yield
         place_backends(rig, arm, logged)
@@ -259,25 +260,25 @@ def _follow_turns(
 ) -> None:
     """Let the script run to its end, telling the rounds; what it wrote down goes to every arm."""
     first = next(iter(arms.values()))
-    folder = scratch_folder(rig, first)
+    host, folder = rig.client(first.environment), scratch_folder(rig, first)
     script, output = f"{folder}/turns.sh", f"{folder}/turns.txt"
     groups = {
         number: (*client.pids, *(process.pid for process in clients.beside.get(number, ())))
         for number, client in clients.processes.items()
     }
-    rig.client.write(script, render_script(turns, groups, design.slice_seconds, clients.folders))
+    host.write(script, render_script(turns, groups, design.slice_seconds, clients.folders))
     for arm in arms.values():
         arm.started = now(rig)
-    before = rig.client.clock()
-    process = rig.client.spawn(
+    before = host.clock()
+    process = host.spawn(
         Command(argv=("sh", script)), stdout=output, stderr=f"{folder}/turns.err", on_parent_death=StopSignal.KILL
     )
     try:
         _await_turns(rig, first, process, output, len(turns) * design.slice_seconds, design)
     finally:
         process.signal(StopSignal.KILL, group=True)
-    after = rig.client.clock()
-    text = rig.client.read(output)
+    after = host.clock()
+    text = host.read(output)
     marks = parse_marks(text)
     for number, arm in arms.items():
         own = [mark for mark in marks if mark.arm == number]
@@ -297,24 +298,24 @@ def _await_turns(rig: Rig, arm: ActiveArm, process: Process, output: str, expect
         if passed > 2 * expected + _GRACE:
             raise HostLostError(
                 f"the turns of {arm.planned.identity} did not end in time",
-                where=rig.client.name,
+                where=rig.client(arm.environment).name,
                 remedy="the host is overloaded, or date, kill or sleep hang there",
             )
         rig.clock.sleep(_POLL if expected - passed > _POLL else _POLL_AT_END)
-        done = max((mark.round for mark in parse_marks(_read(rig, output))), default=0)
+        done = max((mark.round for mark in parse_marks(_read(rig.client(arm.environment), output))), default=0)
         if done > told:
             told = done
             text = f"round {done} of {design.rounds}"
             rig.events.emit(Event(kind=EventKind.PROGRESS, run=arm.planned.identity, text=text))
 
 
-def _read(rig: Rig, path: str) -> bytes:
-    return rig.client.read_files((path,)).get(path, b"")
+def _read(host: Host, path: str) -> bytes:
+    return host.read_files((path,)).get(path, b"")
 
 
 def _collecting(rig: Rig, arm: ActiveArm, number: int, client: ClientProcesses) -> Steps[None]:
     """End a client, and take what it leaves; its log is counted, not kept."""
-    driver = rig.driver(arm.cell)
+    driver = rig.driver(arm.environment, arm.cell)
     driver.end(client)
     yield
     try:
@@ -325,7 +326,7 @@ def _collecting(rig: Rig, arm: ActiveArm, number: int, client: ClientProcesses) 
             client.wait(_END_TIMEOUT)
         arm.fail("", how="deaf", seconds=_END_TIMEOUT)
     folder, marks = scratch_folder(rig, arm, "run"), f"{scratch_folder(rig, arm)}/marks.txt"
-    rig.client.write(marks, arm.files[MARKS])
+    rig.client(arm.environment).write(marks, arm.files[MARKS])
     arm.files.update((yield from driver.counting(folder, marks, number)))
     arm.files.update(driver.collect(folder))
-    rig.client.remove_tree(scratch_folder(rig, arm))
+    clear_scratch(rig, arm)

@@ -1,36 +1,52 @@
-"""Levels that cannot go together, on other machines than the client's and on storage: refused in the file already."""
+"""Levels that cannot go together, of machines and of storage: refused in the file already."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from pgstrata.experiment.findings import Findings
+from pgstrata.experiment.hosts import USUAL_CLIENT
 from pgstrata.experiment.keys import Path
 from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.stacks import Stack
 from pgstrata.model.boot import KERNEL, OF_MACHINES
 from pgstrata.model.boot import KEYS as BOOT_KEYS
-from pgstrata.model.experiment import ConnectionKind, ControlKind, Environment, HostKind, ServerKind
+from pgstrata.model.experiment import HERE, ConnectionKind, ControlKind, Environment, HostKind, HostSpec, ServerKind
 from pgstrata.model.storage import Medium, Role, device_of, medium_of
-
-_OF_THE_CLIENT: Final = "cpu.client"
 
 
 def usual_connection(stacks: Iterable[Stack]) -> ConnectionKind:
-    """How all clients connect where nothing is said: alike, so by TCP if one of the servers is on another machine."""
-    return (
-        ConnectionKind.TCP
-        if any("host" in stack and stack["host"].remote for stack in stacks)
-        else ConnectionKind.SOCKET
-    )
+    """How all clients connect where nothing is said: alike, so by TCP if one is on another machine."""
+    return ConnectionKind.TCP if any(map(_is_apart, stacks)) else ConnectionKind.SOCKET
+
+
+def _is_apart(stack: Stack) -> bool:
+    host: HostSpec = stack.get("host", HostSpec())
+    return host not in stack.get("client", USUAL_CLIENT).beside(host)
 
 
 def check_hosts(environments: tuple[Environment, ...], file: ExperimentFile, findings: Findings) -> None:
-    """Note what cannot be where the server is on another machine than the client."""
+    """Note what cannot be with the machines of servers and clients, and levels of `client` that are the same."""
     for index, environment in enumerate(environments):
-        if not environment.host.remote:
-            continue
         for key, what, remedy in _obstacles(environment):
             findings.add(place_of(key, index, file), what, remedy)
+    if "client" in file.factors:
+        _refuse_same(environments, findings)
+
+
+def _refuse_same(environments: tuple[Environment, ...], findings: Findings) -> None:
+    """Note the first two environments that are the same but for the words of their levels."""
+    seen: dict[str, Environment] = {}
+    for environment in environments:
+        first = seen.setdefault(repr(replace(environment, name="", levels=())), environment)
+        if first is not environment and _client_word(first) != _client_word(environment):
+            what = f"{first.title} and {environment.title} are the same: both mean the server's own machine"
+            findings.add(("factors", "client"), what, 'take one out; to repeat the baseline write controls = ["same"]')
+            return
+
+
+def _client_word(environment: Environment) -> str:
+    return next((level.value for level in environment.levels if level.factor == "client"), "")
 
 
 def _impossible_boots(environment: Environment) -> Iterator[tuple[str, str, str]]:
@@ -70,15 +86,17 @@ def check_boots(environments: tuple[Environment, ...], file: ExperimentFile, fin
 def _obstacles(environment: Environment) -> Iterator[tuple[str, str, str]]:
     """Key, what is wrong with it, and what to do."""
     where = environment.host.text
-    if environment.connection is ConnectionKind.SOCKET:
-        what = f"a unix socket does not reach {where}, which is another machine than the client's"
+    if environment.connection is ConnectionKind.SOCKET and environment.apart:
+        what = f"a unix socket does not reach {environment.host.named}, which is another machine than the client's"
         yield "connection", what, 'take it out: all environments then use "tcp"; or write "tcp" or "tls"'
-    if environment.server.kind is ServerKind.DSN:
+    if environment.server.kind is ServerKind.DSN and environment.host.remote:
         what = f"a running server ({environment.server.text}) is where it is, and cannot be put on {where}"
         yield "host", what, "take the host out; or let pgstrata start the servers there: embedded, 14 to 18, prefix:DIR"
-    if _OF_THE_CLIENT in environment.layers:
-        what = f"{_OF_THE_CLIENT} is about this machine, and a host's layers are changed on {where} only"
-        yield _OF_THE_CLIENT, what, "take it out, or start pgstrata itself under taskset"
+    elif environment.server.kind is ServerKind.DSN and environment.client_hosts != HERE:
+        what = (
+            f"a running server ({environment.server.text}) is reached as this machine reaches it: its clients are here"
+        )
+        yield "client", what, "take the client out, or start pgstrata itself on that machine"
 
 
 def place_of(key: str, index: int, file: ExperimentFile) -> Path:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pgstrata.experiment.conflicts import check_boots, check_hosts, check_storage, usual_connection
 from pgstrata.experiment.factors import Factor, LevelChoice, read_factors
 from pgstrata.experiment.findings import Findings
+from pgstrata.experiment.hosts import USUAL_CLIENT, ClientLevel, parse_clients
 from pgstrata.experiment.keys import MOST, Path, WrongValueError, slug, suggest, unique
 from pgstrata.experiment.registry import factor_keys, is_of_host
 from pgstrata.experiment.restarts import with_restarts
@@ -27,7 +28,7 @@ from pgstrata.model.experiment import (
 
 _DEFAULT_SERVER = ServerSpec(kind=ServerKind.EMBEDDED)
 # Controls, and what is added to the name of the baseline.
-_OF_ANY_SERVER: Final = frozenset({"server", "host", "options"})
+_OF_ANY_SERVER: Final = frozenset({"server", "host", "client", "options"})
 _CONTROL_NAMES: Final = {ControlKind.SAME: "control", ControlKind.REBOOT: "reboot", ControlKind.REBUILD: "rebuild"}
 
 
@@ -117,13 +118,15 @@ def _overlay(choices: tuple[LevelChoice, ...], common: Stack) -> Stack:
 
 def _environment(name: str, levels: tuple[Level, ...], stack: Stack, usual: ConnectionKind) -> Environment:
     server: ServerSpec = stack.get("server", _DEFAULT_SERVER)
-    build = _within(stack, "build")
+    build, host = _within(stack, "build"), stack.get("host", HostSpec())
+    clients: ClientLevel = stack.get("client", USUAL_CLIENT)
     return Environment(
         name=name,
         levels=levels,
         # how a server is built belongs to the server; no layer of the host has to be changed for it
         server=replace(server, build=tuple(build.items())) if build else server,
-        host=stack.get("host", HostSpec()),
+        host=host,
+        client_hosts=clients.beside(host),
         connection=stack.get("connection", usual),
         checksums=stack.get("checksums", True),
         placement=stack.get("placement"),
@@ -168,7 +171,7 @@ def _level(key: str, value: object, written: Mapping[str, Any]) -> str:
     """Its text; levels of layers, and files by name, as they were written: not as bytes or contents."""
     if key in written and (is_of_host(key) or key == "options.setup_sql"):
         return mask_conninfo(render_scalar(written[key]))
-    if isinstance(value, ServerSpec | HostSpec):
+    if isinstance(value, ServerSpec | HostSpec | ClientLevel):
         return value.text
     return render_scalar(value) if isinstance(value, bool) else str(value)
 
@@ -232,6 +235,8 @@ def _named_baseline(name: str, environments: tuple[Environment, ...], findings: 
 
 def _level_text(key: str, value: object) -> str:
     text = render_scalar(value) if isinstance(value, str | int | float) else str(value)
+    if key == "client":
+        return _client_text(value)
     if key != "server":
         return mask_conninfo(text)
     # The level is compared as it was normalised: a bare folder is a prefix, a connection string has no password.
@@ -239,6 +244,13 @@ def _level_text(key: str, value: object) -> str:
         return parse_server(text).text
     except WrongValueError:
         return mask_conninfo(text)
+
+
+def _client_text(value: object) -> str:
+    try:
+        return parse_clients(value).text
+    except WrongValueError:
+        return str(value)
 
 
 def _known_baseline(wanted: Mapping[str, str], environments: tuple[Environment, ...], findings: Findings) -> bool:

@@ -103,17 +103,23 @@ def _read_factor(key: str, path: Path, value: object, reader: StackReader) -> Fa
 
 
 def _text(key: str, stack: Stack, written: str) -> str:
-    return str(stack[key].text) if key in {"server", "host"} else mask_conninfo(written)
+    return str(stack[key].text) if key in {"server", "host", "client"} else mask_conninfo(written)
 
 
 def _slug(key: str, text: str, name: str | None) -> str:
     if name is not None:
         return slug(name)
     if key == "host":
-        return slug(text.partition(":")[2] or text)
+        return _machine(text)
+    if key == "client":
+        return slug(f"client-{'-'.join(map(_machine, text.split(', ')))}")
     return (
         slug(text) if key in {"server", "connection", "filesystem"} else slug(f"{key.partition('.')[2] or key}-{text}")
     )
+
+
+def _machine(text: str) -> str:
+    return slug(text.partition(":")[2] or text)
 
 
 def _with_server_slugs(key: str, levels: Levels, choices: tuple[LevelChoice, ...]) -> tuple[LevelChoice, ...]:

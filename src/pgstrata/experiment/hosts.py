@@ -1,13 +1,16 @@
-"""Levels of the factor `host`: text to `HostSpec`, and what a destination of ssh may look like.
+"""Levels of the factors `host` and `client`: text to machines, and what a destination of ssh may look like.
 
 Whether there is such a machine is found out when it is connected to.
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.experiment.keys import WrongValueError
-from pgstrata.model.experiment import HostKind, HostSpec
+from pgstrata.experiment.values import Kind, kind_of
+from pgstrata.model.experiment import HERE, HostKind, HostSpec, name_hosts
 
 # The port is the user's config's to say where the destination does not; the name may be an alias of it.
 _FORBIDDEN: Final = frozenset("'\"\\`$;&|<>()*?#")
@@ -51,3 +54,71 @@ def is_destination(text: str) -> bool:
     user, at, host = rest.rpartition("@")
     odd = any(character.isspace() or not character.isprintable() or character in _FORBIDDEN for character in text)
     return not (odd or not host or (at and not user) or "/" in rest or "-" in (text[:1], user[:1], host[:1]))
+
+
+# ---------------------------------------------------------------------------------------------- clients
+
+_SAME: Final = "same"
+_EXAMPLES: Final = 'write "same" (on the server\'s own machine), "local", or "ssh:" and what you would tell ssh'
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLevel:
+    """A level of `client`: the machines from which load comes, none where that is the server's own."""
+
+    hosts: tuple[HostSpec, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The level as a user writes it under [factors]."""
+        return name_hosts(self.hosts) or _SAME
+
+    def beside(self, server: HostSpec) -> tuple[HostSpec, ...]:
+        """The machines from which a server there is loaded."""
+        return self.hosts or (server,)
+
+
+USUAL_CLIENT: Final = ClientLevel(HERE)
+"""Load comes from this machine where nothing is said."""
+
+
+def parse_clients(level: object) -> ClientLevel:
+    """A level such as same, local or ssh:load1.
+
+    Raises:
+        WrongValueError: that is no machine, or several.
+    """
+    parts = level if isinstance(level, list) else level.split(",") if isinstance(level, str) else None
+    if parts is None or not all(isinstance(part, str) for part in parts):
+        raise WrongValueError(f"{kind_of(level)} does not say where clients are", _EXAMPLES)
+    if not parts:
+        raise WrongValueError("the list of clients is empty", _EXAMPLES)
+    return _together([part.strip() for part in parts])
+
+
+def _together(words: Sequence[str]) -> ClientLevel:
+    if list(words) == [_SAME]:
+        return ClientLevel()
+    if len(words) > 1:
+        double = next((word for number, word in enumerate(words) if word in words[:number]), None)
+        what = (
+            f"one load cannot come from {len(words):,} machines" if double is None else f"{double!r} stands there twice"
+        )
+        raise WrongValueError(what, f"name one machine: {_EXAMPLES}")
+    return ClientLevel((_parse_client(words[0]),))
+
+
+def _parse_client(word: str) -> HostSpec:
+    try:
+        return parse_host(word)
+    except WrongValueError as error:
+        raise WrongValueError(error.what.replace("is not a host", "is not a place of clients"), _EXAMPLES) from None
+
+
+CLIENT: Final = Kind(
+    parse_clients,
+    {
+        "type": "string",
+        "examples": ["same", "local", "ssh:load1"],
+    },
+)

@@ -12,6 +12,7 @@ from pgstrata.experiment.cells import check_choice, read_cells
 from pgstrata.experiment.environments import Environments, read_environments
 from pgstrata.experiment.findings import ENCODING, Findings, locate_strings
 from pgstrata.experiment.own_data import check_hosts, notes_on_data
+from pgstrata.experiment.prices import price_environments
 from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.experiment.stacks import StackReader
@@ -76,6 +77,12 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     check_hosts(file.cells, environments.all, findings)
     _check_controls(file, findings)
     _check_options(environments, cells, workloads, findings)
+    own = {
+        each.name: table["price"]
+        for each, table in zip(environments.all, file.environments, strict=False)
+        if "price" in table
+    }
+    prices = price_environments(file.prices, own, environments.all, findings)
     findings.raise_if_any()
     metric = _choose_metric(file, cells, findings)
     findings.raise_if_any()
@@ -100,6 +107,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
         profile_cpu=file.profile_cpu,
         query_text=file.query_text,
         order=file.order,
+        prices=prices,
     )
 
 

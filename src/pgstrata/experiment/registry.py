@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from pgstrata.experiment.hosts import CLIENT
 from pgstrata.experiment.layers import LAYERS
 from pgstrata.experiment.layers.build import BUILD
 from pgstrata.experiment.layers.declaration import FactorKey
@@ -19,13 +20,20 @@ _OWN: Final[Mapping[str, FactorKey]] = {
     ),
     "host": FactorKey(
         meaning="Machine on which the server runs: local, ssh:DESTINATION as your own ssh takes it, or vm:IMAGE, a "
-        "virtual machine that pgstrata boots; the client stays here.",
+        "virtual machine that pgstrata boots.",
         wrong='"ssh:-l root"',
         wrong_levels='["local", "db1"]',
     ),
+    "client": FactorKey(
+        kind=CLIENT,
+        meaning="Machine from which the load comes: local (default), same (the server's own), or ssh:DESTINATION.",
+        levels="Machines of clients: same, local, ssh:DESTINATION.",
+        wrong='["ssh:load1", "ssh:load1"]',
+        wrong_levels='["same", "load1"]',
+    ),
     "connection": FactorKey(
         kind=choice("connection", ConnectionKind),
-        meaning="How the client reaches the server; default socket, or tcp where a host is another machine.",
+        meaning="How the client reaches the server; default socket, or tcp where clients are on another machine.",
         levels="Ways to connect.",
         wrong='"udp"',
         wrong_levels='["socket", "ssl"]',

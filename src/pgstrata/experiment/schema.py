@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, TypeVar
 
 from pgstrata.experiment.clients import CLIENTS, THREADS, Clients
+from pgstrata.experiment.prices import PRICE, PRICES
 from pgstrata.experiment.registry import factor_keys
 from pgstrata.experiment.tiers import SCALE, Tier
 from pgstrata.experiment.values import (
@@ -42,6 +43,7 @@ from pgstrata.model.experiment import ControlKind, Interleave, Order, Placement,
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.objective import Objective
 from pgstrata.model.plan import HORIZON
+from pgstrata.model.price import Price
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD
 
 _T = TypeVar("_T")
@@ -261,6 +263,12 @@ class ExperimentFile:
         "They are executed on this machine as the user who started pgstrata.",
         absent={},
     )
+    prices: Mapping[str, Price] = _key(
+        PRICES,
+        "What an hour of a machine costs, by host or by the name of an environment: per_hour, as_of, includes, source. "
+        "All in one currency. Prices change nothing that is measured.",
+        absent={},
+    )
     allow: AllowTable = _table("allow", "What is knowingly allowed.", AllowTable)
 
 
@@ -295,6 +303,9 @@ def table_keys(table: str) -> Mapping[str, Key]:
         keys[name] = Key(meaning=(table == "factors" and one.levels) or one.meaning, kind=kind)
     if table == "environments":
         keys["name"] = Key(meaning="Its name; identities of runs are made from it.", kind=TEXT)
+        keys["price"] = Key(
+            meaning="What an hour of it costs, as under [prices]: { per_hour, as_of, includes, source }.", kind=PRICE
+        )
     return keys
 
 

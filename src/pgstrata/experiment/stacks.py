@@ -1,7 +1,7 @@
 """What one environment is made of, read from single keys and values.
 
-What belongs here: server, host, connection, checksums, settings, initdb and options, wherever they stand in the file.
-How environments are made of them belongs to `environments`.
+What belongs here: server, host, client, connection, checksums, settings, initdb and options,
+wherever they stand in the file. How environments are made of them belongs to `environments`.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,8 @@ _WAL_FOLDER: Final = ("waldir", "xlogdir")
 Stack = Mapping[str, Any]
 """What is said of an environment, by key such as server, pages or settings.work_mem.
 
-Values are ServerSpec, HostSpec, ConnectionKind, Placement, whether there are checksums, and texts for all others.
+Values are ServerSpec, HostSpec, ClientLevel, ConnectionKind, Placement, whether there are checksums, and texts for all
+others.
 """
 
 
@@ -118,7 +119,7 @@ class StackReader:
                 return parse_server(str(level), self.conninfo)
             case "host":
                 return parse_host(level if isinstance(level, str) else render_scalar(level))
-            case "connection" | "checksums" | "placement":
+            case "client" | "connection" | "checksums" | "placement":
                 return level
             case _:
                 return read_level(key, level)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
+from itertools import pairwise
 from typing import Final
 
 from pgstrata.errors import HostNotFitError
 from pgstrata.model.server import TcpRoute
 
 _FIELDS: Final = 4
+_INTERFACE: Final = 6
 _PATIENCE: Final = 10.0
 _REMEDY: Final = (
     "clients connect by TCP to the address that sshd was reached at, which does not work through a jump host or where "
@@ -40,7 +42,7 @@ def find_tcp_route(said: str, name: str) -> TcpRoute:
                 where=name,
                 remedy="name the host by an address that holds everywhere",
             )
-    return TcpRoute(server=_plain(server), client=_plain(client), known_port=int(port))
+    return TcpRoute(server=_plain(server), clients=(_plain(client),), known_port=int(port))
 
 
 def require_tcp_route(way: TcpRoute, name: str) -> None:
@@ -50,6 +52,23 @@ def require_tcp_route(way: TcpRoute, name: str) -> None:
     except OSError as error:
         what = f"this machine does not reach {way.server}, the address of {name} on its own network"
         raise HostNotFitError(what, where=name, details=(error.strerror or str(error),), remedy=_REMEDY) from error
+
+
+def find_addresses(trie: str, interfaces: str) -> tuple[str, ...]:
+    """A machine's own addresses that others may know, as its kernel lists them.
+
+    Args:
+        trie: /proc/net/fib_trie, in which an address of its own is followed by the line "/32 host LOCAL".
+        interfaces: /proc/net/if_inet6: address, index, length of the prefix, scope (0 is global), flags, name.
+    """
+    lines = [line.split() for line in trie.splitlines()]
+    old = (one[1] for one, after in pairwise(lines) if one[:1] == ["|--"] and after == ["/32", "host", "LOCAL"])
+    new = (line.split() for line in interfaces.splitlines())
+    known = [
+        *old,
+        *(str(IPv6Address(int(words[0], 16))) for words in new if len(words) == _INTERFACE and int(words[3], 16) == 0),
+    ]
+    return tuple(address for address in dict.fromkeys(known) if not ip_address(address).is_loopback)
 
 
 def _plain(text: str) -> str:

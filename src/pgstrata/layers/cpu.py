@@ -10,7 +10,7 @@ of real-time priorities.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, ParseError
@@ -68,6 +68,7 @@ class CpuLayer:
         environments: all of the experiment. If one of them has a quota, the servers of the others get a group too,
             without a limit: a group competes with the client as a whole, a server without one process by process.
         frequency: governor and turbo, by default those of `host`.
+        clients: the machines of an environment's clients, by default `host`.
     """
 
     name = "cpu"
@@ -78,9 +79,11 @@ class CpuLayer:
         key: str,
         frequency: Frequency | None = None,
         environments: Iterable[Environment] = (),
+        clients: Callable[[Environment], Sequence[Host]] | None = None,
     ) -> None:
         environments = tuple(environments)
         self._host = host
+        self._clients = clients or (lambda _: (host,))
         self._groups = Groups(host, key, needed_controllers(environments) or tuple(Controller))
         self._grouped = any(QUOTA in environment.layers for environment in environments)
         self._frequency = frequency or Frequency(host)
@@ -98,9 +101,11 @@ class CpuLayer:
         """Check that the host can do it, make the group, set governor and turbo."""
         levels = environment.layers
         self._check_policy(levels)
-        for key in (SERVER, CLIENT):
-            if key in levels:
-                _check_cpus(self._host, key, levels[key])
+        if SERVER in levels:
+            _check_cpus(self._host, SERVER, levels[SERVER])
+        if CLIENT in levels:
+            for client in self._clients(environment):
+                _check_cpus(client, CLIENT, levels[CLIENT])
         if GOVERNOR in levels:
             self._frequency.set_governor(levels[GOVERNOR], ledger)
         if TURBO in levels:

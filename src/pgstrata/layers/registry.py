@@ -168,13 +168,14 @@ class LayerSite:
 
     `host` acts as the user that servers run as, and `key`, safe in paths, names what belongs to the study there.
     `environments` are all of the host, because a group of one of them concerns the others; where their data lie, the
-    layer of `storage` says.
+    layer of `storage` says. `clients` gives the machines from which an environment is loaded.
     """
 
     host: Host
     key: str
     environments: Sequence[Environment]
     storage: StorageLayer
+    clients: Callable[[Environment], Sequence[Host]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,18 +196,20 @@ HOST_LAYERS: Final[dict[str, LayerEntry]] = {
         changes=limits_changes,
     ),
     "cpu": LayerEntry(
-        make=lambda site: CpuLayer(site.host, site.key, environments=site.environments), changes=cpu_changes
+        make=lambda site: CpuLayer(site.host, site.key, environments=site.environments, clients=site.clients),
+        changes=cpu_changes,
     ),
 }
 """Every layer, the lowest first."""
 
 
 def make_host_layers(
-    host: Host, key: str, environments: Sequence[Environment], *, data: str, storage: str
-) -> tuple[HostLayer, ...]:
-    """The layers of a host, the lowest first; the folders are as of `StorageLayer`."""
+    host: Host, key: str, environments: Sequence[Environment], *, data: str, storage: str,
+    clients: Callable[[Environment], Sequence[Host]] | None = None,
+) -> tuple[HostLayer, ...]:  # fmt: skip
+    """The layers of a host, the lowest first; folders as of `StorageLayer`, `clients` as of `LayerSite`."""
     layer = StorageLayer(host, key, data=data, storage=storage)
-    site = LayerSite(host=host, key=key, environments=environments, storage=layer)
+    site = LayerSite(host=host, key=key, environments=environments, storage=layer, clients=clients)
     return tuple(entry.make(site) for entry in HOST_LAYERS.values())
 
 

@@ -16,7 +16,7 @@ from pgstrata.errors import DiskFullError, LevelNotTakenError, ServerFailedError
 from pgstrata.layers.needs import find_needs
 from pgstrata.layers.settings import render_settings
 from pgstrata.model import sizes
-from pgstrata.model.experiment import ConnectionKind, Environment, ServerKind
+from pgstrata.model.experiment import ConnectionKind, Environment, HostSpec, ServerKind
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.old_servers import CHECKSUMS_SINCE, WAL_BLOCK_SIZE_SINCE, settings_of_its_time
 from pgstrata.model.secret import Secret
@@ -50,11 +50,11 @@ _READY: Final = b"ready to accept connections"
 
 
 def render_access(way: TcpRoute) -> bytes:
-    """Who may come in by TCP: with a password, from the client's address and from the server's own machine.
+    """Who may come in by TCP: with a password, from the clients' addresses and from the server's own machine.
 
     md5 takes SCRAM too, where a dataset's password is stored as such.
     """
-    clients = dict.fromkeys(("127.0.0.1", way.client))
+    clients = dict.fromkeys(("127.0.0.1", *way.clients))
     lines = (f"host all all {ip_network(client)} md5\n" for client in clients)
     return "".join(("local all all trust\n", *lines)).encode()
 
@@ -66,14 +66,20 @@ class ClusterControl:
         host: where they run, as the user that they run as.
         clock: of the coordinator.
         socket_root: a folder for their unix sockets, below one whose path is short enough (`servers.places`).
-        way: how clients reach them by TCP; None where they are on this machine.
+        ways: how clients reach them by TCP, by `Environment.client_hosts`; those on their own machine need no entry.
     """
 
-    def __init__(self, host: Host, clock: Clock, socket_root: str, way: TcpRoute | None = None) -> None:
+    def __init__(
+        self,
+        host: Host,
+        clock: Clock,
+        socket_root: str,
+        ways: Mapping[tuple[HostSpec, ...], TcpRoute] | None = None,
+    ) -> None:
         self._host = host
         self._clock = clock
         self._socket_root = socket_root
-        self._way = way or TcpRoute()
+        self._ways = ways or {}
         self._processes: dict[int, Process] = {}
 
     def needs(self, environment: Environment, build: Build, dataset: Dataset) -> Needs:
@@ -96,13 +102,14 @@ class ClusterControl:
         return (yield from self._start_once(environment, build, clone, launch))
 
     def _start_once(self, environment: Environment, build: Build, clone: Clone, launch: Launch) -> Steps[RunningServer]:
-        address = self._address(environment.connection, clone)
+        way = self._ways.get(environment.client_hosts, TcpRoute())
+        address = self._address(environment.connection, clone, way)
         folder = address.host if environment.connection is ConnectionKind.SOCKET else ""
         settings = {
             **environment.settings,
             **launch.settings,
             "port": str(address.port),
-            "listen_addresses": "" if folder else address.host,
+            "listen_addresses": "" if folder else way.listen or address.host,
             "unix_socket_directories": folder,
             **self._encryption(environment, clone),
         }
@@ -110,7 +117,7 @@ class ClusterControl:
         self._host.write(f"{clone.location}/{SETTINGS_FILE}", render_settings(suited).encode())
         if not folder:
             # datasets know nothing of clients
-            self._host.write(f"{clone.location}/{ACCESS_FILE}", render_access(self._way))
+            self._host.write(f"{clone.location}/{ACCESS_FILE}", render_access(way))
         try:
             process = self._spawn(build, clone, folder, launch)
         except BaseException:
@@ -151,9 +158,9 @@ class ClusterControl:
             on_parent_death=StopSignal.INT,
         )
 
-    def _address(self, kind: ConnectionKind, clone: Clone) -> Address:
+    def _address(self, kind: ConnectionKind, clone: Clone, way: TcpRoute) -> Address:
         """A socket in a folder that nobody else can enter; over TCP a password, because anybody can knock."""
-        port = secrets.choice(_PORTS)
+        port = secrets.choice(way.ports or _PORTS)
         if kind is ConnectionKind.SOCKET:
             host = f"{self._socket_root}/{secrets.token_hex(4)}"
             return Address(host=host, port=port, user=USER, database=clone.database)
@@ -161,7 +168,7 @@ class ClusterControl:
         # without it libpq would ask each server first whether it has TLS
         encryption = {"sslmode": "require" if kind is ConnectionKind.TLS else "disable"}
         return Address(
-            host=self._way.server,
+            host=way.server,
             port=port,
             user=USER,
             database=clone.database,

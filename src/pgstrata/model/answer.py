@@ -9,6 +9,7 @@ from pgstrata.model.attribution import Attribution, LevelAccount, RunStacks, Una
 from pgstrata.model.doubts import Doubt
 from pgstrata.model.objective import Objective
 from pgstrata.model.plan import HORIZON
+from pgstrata.model.price import Worth
 from pgstrata.model.study import Study
 
 ALL_CELLS: Final = "all"
@@ -383,5 +384,7 @@ class Answer:
     """By cell and environment, where somebody asked why."""
     cpu_findings: tuple[CpuFinding, ...] = ()
     """By environment, found or not; none where no cell only reads, or CPU is not known."""
+    worth: Worth | None = None
+    """What throughput costs; None where the experiment has no prices."""
     stacks: tuple[RunStacks, ...] = ()
     """Of the runs in which perf was at work, for a report."""

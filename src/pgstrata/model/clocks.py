@@ -24,17 +24,33 @@ class ClockExchange:
 class ClockOffset:
     """The host's clock minus the coordinator's, with the most by which that may be wrong; seconds.
 
-    `round_trip` is the shortest time of an exchange with the host that needs no program there, seconds.
+    `round_trip` is the shortest time of an exchange with the host that needs no program there, seconds; None where
+    it is not known.
     """
 
     offset_seconds: float
     uncertainty: float
-    round_trip: float
+    round_trip: float | None
 
     @property
     def apart(self) -> bool:
         """Whether the clocks surely differ by more than `NOTICEABLE`."""
         return abs(self.offset_seconds) - self.uncertainty > NOTICEABLE
+
+
+def offset_between(host: ClockOffset | None, other: ClockOffset | None) -> ClockOffset | None:
+    """The clock of a host minus that of another one, by both offsets from the coordinator's, of which errors add up.
+
+    None stands for the coordinator itself; of two hosts the way between them is not known.
+    """
+    if other is None:
+        return host
+    mine = host or ClockOffset(offset_seconds=0.0, uncertainty=0.0, round_trip=None)
+    return ClockOffset(
+        offset_seconds=mine.offset_seconds - other.offset_seconds,
+        uncertainty=mine.uncertainty + other.uncertainty,
+        round_trip=other.round_trip if host is None else None,
+    )
 
 
 def estimate_offset(exchanges: Sequence[ClockExchange], round_trip: float) -> ClockOffset:

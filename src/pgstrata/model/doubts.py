@@ -22,7 +22,8 @@ class PlainDoubt:
 class NamedDoubt:
     """One about what has these names: cells, environments, machines, servers, columns, levels, a clock, a governor.
 
-    `of` is the environment that the cells belong to, the metric that they lack, or the setting that hides the answer.
+    `of` is the environment that the cells belong to, the metric that they lack, the setting that hides the answer, or
+    how repeats were measured.
     """
 
     code: Literal[
@@ -40,8 +41,11 @@ class NamedDoubt:
         "ignored_columns",
         "measured_once",
         "no_blocks",
+        "repeated_cells",
+        "repeated_environments",
         "these_instances",
         "these_machines",
+        "turns_contradicted",
     ]
     names: tuple[str, ...]
     of: str = ""
@@ -217,6 +221,34 @@ class ColdStart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InSequence:
+    """Environments of which all runs began before, or after, all of the baseline's, in every cell that both have.
+
+    `of` is the number of environments whose time stamps tell.
+    """
+
+    code: ClassVar = "measured_in_sequence"
+    environments: tuple[str, ...]
+    baseline: str
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftingRepeats:
+    """Repeats that rise or fall from the first to the last, in more series (environment and cell) than chance explains.
+
+    `change` is the middle ratio of the last value of a series to its first; `alike` of the `of` series changed in its
+    direction. `timed`: whether time stamps or the order of the file give their order.
+    """
+
+    code: ClassVar = "repeats_drift"
+    change: float
+    alike: int
+    of: int
+    timed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildsDiffer:
     """How two servers were made: suppliers or compilers, with build systems and flags that differ; empty: unknown."""
 
@@ -274,6 +306,8 @@ StudyDoubt = (
     | BlocksLeftOut
     | Outliers
     | ColdStart
+    | InSequence
+    | DriftingRepeats
     | BuildsDiffer
     | UndeclaredDifference
     | DefaultsDiffer

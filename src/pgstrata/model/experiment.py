@@ -11,6 +11,7 @@ from typing import Final
 from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.objective import Objective
 from pgstrata.model.own_data import OwnData
+from pgstrata.model.price import Price
 from pgstrata.model.secret import Secret
 
 
@@ -57,7 +58,7 @@ class ServerSpec:
 
 
 class HostKind(StrEnum):
-    """How the host of a server is reached."""
+    """How a machine is reached."""
 
     LOCAL = "local"
     SSH = "ssh"
@@ -66,7 +67,7 @@ class HostKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSpec:
-    """A level of the factor `host`: the machine on which the server runs; the client is always on this one.
+    """A machine on which a server runs (the factor `host`) or from which load comes (the factor `client`).
 
     `destination` is what the user's own ssh is told: an alias, user@host, ssh://user@host:port. Of a virtual machine
     that pgstrata boots it is the name of its root image.
@@ -89,8 +90,17 @@ class HostSpec:
 
     @property
     def remote(self) -> bool:
-        """Whether it is another machine than the client's."""
+        """Whether it is another machine than this one, the coordinator's."""
         return self.kind is not HostKind.LOCAL
+
+
+HERE: Final = (HostSpec(),)
+"""Load comes from this machine alone."""
+
+
+def name_hosts(hosts: Iterable[HostSpec]) -> str:
+    """Several machines as a user writes them, with commas between them."""
+    return ", ".join(host.text for host in hosts)
 
 
 class ConnectionKind(StrEnum):
@@ -166,7 +176,8 @@ class Environment:
 
     `name` is safe in identities and paths; `levels` are the declared levels only; `settings`, `initdb` hold all that
     is asked for, common ones included. `layers` holds levels of host layers, by key, that are not written out here.
-    `placement` is None where the cells decide.
+    `placement` is None where the cells decide. `client_hosts` names the one machine from which its load comes: this
+    one, the server's own, or another one.
     """
 
     name: str
@@ -181,6 +192,12 @@ class Environment:
     control: ControlKind | None = None
     host: HostSpec = HostSpec()
     placement: Placement | None = None
+    client_hosts: tuple[HostSpec, ...] = HERE
+
+    @property
+    def apart(self) -> bool:
+        """Whether load comes from other machines than the server's."""
+        return self.host not in self.client_hosts
 
     @property
     def title(self) -> str:
@@ -320,6 +337,8 @@ class Experiment:
     profile_cpu: bool = False
     query_text: bool = True
     order: Order = Order.RANDOM
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """Of an hour of the machine, by the name of an environment; the same measurements serve any price."""
 
     @property
     def hosts(self) -> tuple[HostSpec, ...]:
@@ -327,14 +346,34 @@ class Experiment:
         return tuple(dict.fromkeys(environment.host for environment in self.environments))
 
     @property
-    def apart(self) -> tuple[HostSpec, ...]:
-        """Hosts of servers that are other machines than the client's."""
-        return tuple(host for host in self.hosts if host.remote)
+    def client_sides(self) -> tuple[tuple[HostSpec, ...], ...]:
+        """Machines that load one server together, each set once, in the order of the environments."""
+        return tuple(dict.fromkeys(environment.client_hosts for environment in self.environments))
+
+    @property
+    def machines(self) -> tuple[HostSpec, ...]:
+        """Where servers run and load comes from, each once: servers' first."""
+        return tuple(dict.fromkeys((*self.hosts, *(host for side in self.client_sides for host in side))))
+
+    @property
+    def elsewhere(self) -> tuple[HostSpec, ...]:
+        """Those of its machines that are others than this one."""
+        return tuple(host for host in self.machines if host.remote)
+
+    @property
+    def apart(self) -> bool:
+        """Whether a server is loaded from another machine than its own."""
+        return any(environment.apart for environment in self.environments)
 
     @property
     def only_host(self) -> HostSpec | None:
         """The machine of all servers; None where there are several."""
         return self.hosts[0] if len(self.hosts) == 1 else None
+
+    @property
+    def one_rig(self) -> bool:
+        """Whether all servers run on one machine and are loaded from the same machines: noise is then theirs."""
+        return self.only_host is not None and len(self.client_sides) == 1
 
     def on_host(self, host: HostSpec) -> Experiment:
         """The part of the experiment whose servers run on that host; without environments if there are none."""

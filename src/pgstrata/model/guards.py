@@ -254,10 +254,20 @@ _DATA: Final = _guards(
     ("insufficient_values", "three runs against three are taken for an interval", "too few values for any interval"),
     ("dependent_values", "seconds of one run are taken for runs", "neighbours in the file are too alike"),
     ("blocks_left_out", "half a block is taken for a pair", "a block in which one environment is missing"),
+    ("repeated_cells", "rows that were copied are taken for measurements",
+     "two cells have the same values in every environment, digit for digit"),
+    ("repeated_environments", "a series that was copied is taken for a measurement",
+     "without blocks: two environments have the same values in every cell, digit for digit"),
     ("identical", "a copy is taken for a measurement", "the values of both environments are the same"),
     ("outliers", "a few stalls are taken for the typical run", "values far from their median"),
     ("measured_once", "one run is taken for what an environment does", "an environment with a single value"),
     ("cold_start", "caches that fill are taken for the environment", "the first value is far worse than the others"),
+    ("measured_in_sequence", "a machine that drifts is taken for the environment that was measured last",
+     "time stamps: all runs of one environment began before all of the other"),
+    ("repeats_drift", "a machine that warms up or ages is taken for scatter",
+     "repeats rise or fall together (Kendall's S over all series at 1 %), typically by 1 % and more"),
+    ("turns_contradicted", "runs one after the other are taken for turns",
+     "there are blocks, but by the time stamps one environment was measured before the other"),
 )  # fmt: skip
 
 GUARDS: Final[Mapping[str, Guard]] = {

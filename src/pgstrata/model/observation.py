@@ -4,9 +4,18 @@ Sources yield them (`pgstrata.sources`), and comparisons are made of nothing els
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from pgstrata.model.runs import Validity
+
+
+class Repeats(StrEnum):
+    """How the repeats of others' measurements were made, as whoever imports them says: nothing else can tell."""
+
+    IN_TURNS = "in-turns"
+    ONE_AFTER_ANOTHER = "one-after-another"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +33,7 @@ class PairingKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSpan:
-    """When something was measured: its start as ISO 8601 with offset, and its length in seconds."""
+    """When something was measured: its start as ISO 8601 with offset, and its length in seconds, 0 where unknown."""
 
     started: str
     seconds: float
@@ -38,6 +47,7 @@ class Observation:
     where it comes from (a run's identity, a file and its line). Without `key` nothing says what was measured side by
     side; `span` is None where the time is not known. `rounds` are throughput by round where the target took turns in
     slices, `opening` is by how much throughput began above or below what followed, as a share, where that is known.
+    `dimensions` are the levels behind target and cell, and further facts, by their names, where a source has such.
     """
 
     target: str
@@ -50,3 +60,4 @@ class Observation:
     collapsed: bool = False
     rounds: tuple[float, ...] | None = None
     opening: float | None = None
+    dimensions: Mapping[str, str] = field(default_factory=dict)

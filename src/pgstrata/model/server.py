@@ -90,14 +90,18 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpRoute:
-    """How clients reach a server by TCP: the address at which it listens, and the one that they come from.
+    """How clients reach a server by TCP: the address at which it listens, and those that they may come from.
 
-    `known_port` is one on which the server's machine is known to answer, 0 where none has to be known.
+    `known_port` is one on which the server's machine is known to answer, 0 where none has to be known. Where the
+    address is translated, `server` is the one that clients connect to, `listen` the one at which the server listens,
+    and `ports` are those that lead there.
     """
 
     server: str = "127.0.0.1"
-    client: str = "127.0.0.1"
+    clients: tuple[str, ...] = ("127.0.0.1",)
     known_port: int = 0
+    listen: str = ""
+    ports: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,12 @@ SCRIPTS: Final = 16 * _MIB
 """All scripts and setup files of an experiment together, each counted once."""
 TABLE: Final = 32 * _MIB
 """A table of other tools' results."""
+FOREIGN_FILE: Final = 32 * _MIB
+"""A file of another tool's results."""
+FOREIGN_FILES: Final = 1024 * _MIB
+"""All files of an import together."""
+FOREIGN_LOG: Final = 256 * 1024
+"""What is read of a log beside a result."""
 PLAN_TEXT: Final = 16 * _MIB
 """Scripts and options in a plan, in characters, counted in each cell and environment that has them."""
 FLOOR_FILE: Final = _MIB
@@ -37,3 +43,11 @@ MARKER: Final = _MIB
 LOCK_FILE: Final = 64 * 1024
 SKIPPED_FILE: Final = _MIB
 """The levels that a search skipped."""
+BUNDLE_MANIFEST: Final = 64 * _MIB
+BUNDLE_FILES: Final = 400_000
+"""Files of a study in a bundle: a run has about 25."""
+BUNDLE_UNPACKED: Final = 16 << 30
+"""All files of a bundle together, as they are unpacked."""
+BUNDLE_SIGNATURE: Final = 64 * 1024
+BUNDLE_DICTIONARY: Final = 128 * _MIB
+"""Memory for unpacking a bundle: one that pgstrata wrote takes 9 MiB."""

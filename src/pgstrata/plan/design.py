@@ -174,8 +174,7 @@ def obstacles(
         yield Reason(code="driver", names=(cell.driver,))
     if any(environment.server.kind is ServerKind.DSN for environment in environments):
         yield Reason(code="running")
-    if experiment.only_host is None:
-        yield Reason(code="several_machines")
+    yield from _on_several_machines(experiment)
     yield from _layers_apart(environments)
     if experiment.reset is not Reset.CLONE:
         yield Reason(code="reset", names=(experiment.reset,))
@@ -193,6 +192,13 @@ def obstacles(
     memory = capacity.memory_of(experiment.only_host) if experiment.only_host is not None else None
     if memory is not None:
         yield from too_much_memory(experiment, cell, workloads, memory)
+
+
+def _on_several_machines(experiment: Experiment) -> Iterable[Reason]:
+    if experiment.only_host is None:
+        yield Reason(code="several_machines")
+    if len(experiment.client_sides) > 1:
+        yield Reason(code="clients_apart")
 
 
 def too_much_memory(

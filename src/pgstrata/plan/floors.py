@@ -13,7 +13,7 @@ from typing import Final
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.driver import DEFAULT_DRIVER
-from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment
+from pgstrata.model.experiment import HERE, Cell, ControlKind, Environment, Experiment, name_hosts
 from pgstrata.model.floor import FLOOR_LIFETIME, LEAST_DIFFERENCES, Floor, FloorKey, FloorRecord, digest_facts
 from pgstrata.model.plan import Design, Plan
 from pgstrata.model.reasons import Reason
@@ -96,6 +96,7 @@ def _conditions_of_environment(environment: Environment, *, writing: bool) -> di
     }
     return {
         **({"host": environment.host.text} if environment.host.remote else {}),
+        **({} if environment.client_hosts == HERE else {"client": name_hosts(environment.client_hosts)}),
         "server": environment.server.text,
         "connection": str(environment.connection),
         "checksums": str(environment.checksums),

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from pgstrata.model.codec import encode
 from pgstrata.model.driver import DEFAULT_DRIVER
-from pgstrata.model.experiment import Cell, Environment, Experiment, HostSpec, Order, Placement, ServerSpec
+from pgstrata.model.experiment import HERE, Cell, Environment, Experiment, HostSpec, Order, Placement, ServerSpec
 from pgstrata.model.own_data import DataFile, OwnData
 from pgstrata.model.plan import FORMER_HORIZON, HORIZON, Design
 
 _NOT_FIXING: Final = {
-    Experiment: frozenset({"question", "text", "notes", "budget", "interleave"}),
+    Experiment: frozenset({"question", "text", "notes", "budget", "interleave", "prices"}),
     ServerSpec: frozenset({"conninfo"}),
     OwnData: frozenset({"size", "folder"}),
     DataFile: frozenset({"name", "path", "bytes", "stamp"}),
@@ -32,7 +32,7 @@ _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
         "until_falls": False,
     },
     Design: {"placement": Placement.FREE, "stretched": None},
-    Environment: {"host": HostSpec(), "placement": None},
+    Environment: {"host": HostSpec(), "placement": None, "client_hosts": HERE},
     Experiment: {"diagnosis": True, "profile_cpu": False, "query_text": True, "order": Order.RANDOM},
     ServerSpec: {"restart": ()},
 }

@@ -83,6 +83,5 @@ def _order_notes(experiment: Experiment) -> tuple[Reason, ...]:
 
 def _host_notes(experiment: Experiment) -> tuple[Reason, ...]:
     """What is not known of other machines before they are opened for a run."""
-    if not experiment.apart:
-        return ()
-    return (Reason(code="room_unknown", names=tuple(host.text for host in experiment.apart)),)
+    unknown = tuple(host.text for host in experiment.hosts if host.remote)
+    return (Reason(code="room_unknown", names=unknown),) if unknown else ()

@@ -7,16 +7,17 @@ those of its boot.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.experiment import Environment
 from pgstrata.model.server import Build, Fingerprint
 from pgstrata.model.shared import SharedResources
+from pgstrata.ports.driver import Driver
 from pgstrata.ports.host import Host
 from pgstrata.ports.layer import HostLayer, Ledger
-from pgstrata.ports.server import Datasets, ServerControl
+from pgstrata.ports.server import Datasets, ServerControl, Sql
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +30,74 @@ class Supply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """How the machine of a server and that of its clients stand to each other.
+
+    `clocks` is how the server's clock differs from the clients', None where it is the same; `shared` is what two hosts
+    have in common.
+    """
+
+    clocks: ClockOffset | None = None
+    shared: SharedResources = SharedResources.NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generator:
+    """Where a load generator is.
+
+    `host` acts as the user that clients run as; files lie below `scratch`, in memory if there is such a place; `clocks`
+    is how the clock there differs from the coordinator's, None where it is that.
+    """
+
+    host: Host
+    scratch: str
+    clocks: ClockOffset | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientHost:
+    """Where load comes from, since it was connected to; there is one generator.
+
+    Statements (`sql`) come from its machine. `drivers` are those of the study's cells, by key. `facts` are kept with
+    the runs whose server is elsewhere, and `fingerprint` is what they say.
+    """
+
+    generators: tuple[Generator, ...]
+    sql: Sql
+    drivers: Mapping[str, Driver]
+    facts: Mapping[str, bytes]
+    fingerprint: Fingerprint
+
+    @property
+    def host(self) -> Host:
+        """The machine of the load generator."""
+        return self.generators[0].host
+
+    @property
+    def scratch(self) -> str:
+        """The folder of its executions."""
+        return self.generators[0].scratch
+
+    @property
+    def clocks(self) -> ClockOffset | None:
+        """How its clock differs from the coordinator's; None where it is the coordinator's."""
+        return self.generators[0].clocks
+
+
+class ClientSide(Protocol):
+    """Where load comes from, by whatever connections there are just now."""
+
+    def observe(self) -> ClientHost:
+        """What it is, looked at once for each connection; HostLostError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerHost:
     """A target since its boot, and what belongs to it.
 
     `host` acts as the user that servers run as. `layers` are those that change it, the lowest first, through its
     `ledger`. `supplies` are those of its environments by name. `facts` are kept with every run there, by evidence name,
-    and `fingerprint` is what they say. `clocks` is how its clock differs from the client's, None where it is the same;
-    `shared` is what another host has in common with the client's.
+    and `fingerprint` is what they say. `links` are those of its environments by name, where clients are elsewhere.
     """
 
     host: Host
@@ -44,8 +106,7 @@ class ServerHost:
     supplies: Mapping[str, Supply]
     facts: Mapping[str, bytes]
     fingerprint: Fingerprint
-    clocks: ClockOffset | None = None
-    shared: SharedResources = SharedResources.NOTHING
+    links: Mapping[str, Link] = field(default_factory=dict)
 
 
 class Target(Protocol):

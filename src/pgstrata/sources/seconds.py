@@ -38,7 +38,11 @@ def opening_of(run: RunRecord) -> float | None:
     None for runs in slices, which discard their first slices, for runs of fewer than 11 seconds, and where nothing was
     done after the first fifth.
     """
-    seconds = np.empty(0) if run.together else seconds_of(run)
+    return None if run.together else opening_of_seconds(seconds_of(run))
+
+
+def opening_of_seconds(seconds: FloatArray) -> float | None:
+    """As `opening_of`, of throughput by equal parts of a run, shape (parts,), such as seconds."""
     if seconds.size < FEWEST_SECONDS:
         return None
     first = seconds.size // _PARTS

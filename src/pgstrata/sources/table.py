@@ -12,7 +12,8 @@ from typing import Final
 
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import ALL_CELLS
-from pgstrata.model.observation import Observation, PairingKey
+from pgstrata.model.observation import Observation, PairingKey, Repeats
+from pgstrata.sources.further import add_further
 
 SEPARATORS: Final = (",", ";", "\t")
 COLUMNS: Final = ("block", "environment", "cell", "metric", "value")
@@ -24,6 +25,7 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.ASCII | 
 _WITH_COMMA: Final = re.compile(r"[+-]?\d[\d.,' ]*,[\d.,' ]*", re.ASCII)
 _NOT_MEASURED: Final = frozenset({"nan", "na", "n/a", "null", "none", "-", "?", "inf", "infinity"})
 MOST_ROWS: Final = 100_000
+MOST_METRICS: Final = 100
 _MOST_PROBLEMS: Final = 5
 _MOST_NAMES: Final = 10
 _LONGEST_QUOTE: Final = 40
@@ -34,9 +36,10 @@ _LEAVE_OUT: Final = "leave out the whole row of a run that gave no result: what 
 class ResultTable:
     """The usable columns of a table, and the rows of one metric as observations, in the order of the file.
 
-    `metric` is `UNNAMED` where neither the table nor its reader names one; `ignored` are further columns. Values are
-    finite and above zero. Blocks are numbered as they first appear; without a column for them nothing has a key, and
-    without one for cells all is of `ALL_CELLS`.
+    `metric` is `UNNAMED` where neither the table nor its reader names one; `ignored` are further columns that say more
+    than environment and cell do. Values are finite and above zero. Blocks are numbered as they first appear; without a
+    column for them nothing has a key, and without one for cells all is of `ALL_CELLS`. `repeats` is what the file says
+    of them, None where it has no such column.
     """
 
     source: str
@@ -44,14 +47,16 @@ class ResultTable:
     ignored: tuple[str, ...]
     metric: str
     observations: tuple[Observation, ...]
+    repeats: Repeats | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Record:
-    """A row as text: the fields of the known columns."""
+    """A row as text: the fields of the known columns, and of all others."""
 
     line: int
     fields: dict[str, str]
+    others: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,21 +82,38 @@ def parse_table(text: str, source: str, *, metric: str | None = None) -> ResultT
     line, header = next(records, (0, []))
     if not header:
         raise UsageError("the file is empty", where=source, remedy=_name_columns())
-    places, ignored = _read_header(header, f"{source}:{line}")
-    rows = _to_records(records, source, len(header), places)
+    places, others = _read_header(header, f"{source}:{line}")
+    rows = _to_records(records, source, len(header), places, others)
     if not rows:
         raise UsageError("there is no row below the header", where=source, remedy="add one row for each result")
     if "metric" in places:
         metric = _choose_metric(rows, source, metric)
         rows = [row for row in rows if row.fields["metric"] == metric]
     metric = metric or UNNAMED
+    observations = _to_observations(rows, source, metric, unique="block" in places)
+    further = add_further(observations, [row.others for row in rows], tuple(others))
     return ResultTable(
         source=source,
         columns=frozenset(places),
-        ignored=ignored,
+        ignored=further.ignored,
         metric=metric,
-        observations=_to_observations(rows, source, metric, unique="block" in places),
+        observations=further.observations,
+        repeats=further.repeats,
     )
+
+
+def parse_metrics(text: str, source: str) -> tuple[ResultTable, ...]:
+    """As `parse_table`, for each metric of the text."""
+    records = _read_records(text.removeprefix("\ufeff"), source, _sniff_separator(text))
+    _, header = next(records, (0, []))
+    place = next((place for place, name in enumerate(header) if name.casefold() == "metric"), None)
+    if place is None:
+        return (parse_table(text, source),)
+    names = dict.fromkeys(fields[place] for _, fields in records if place < len(fields) and fields[place])
+    if len(names) > MOST_METRICS:
+        what = f"there are {len(names):,} metrics, and at most {MOST_METRICS} can be exported together"
+        raise UsageError(what, where=source, remedy="split the file by its metrics")
+    return tuple(parse_table(text, source, metric=name) for name in names) or (parse_table(text, source),)
 
 
 # ------------------------------------------------------------------------------------------------ text to fields
@@ -132,8 +154,8 @@ def _clean(field: str) -> str:
     return text if text.isprintable() else "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
 
 
-def _read_header(header: Sequence[str], where: str) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Places of the known columns, and names of the others."""
+def _read_header(header: Sequence[str], where: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Places of the known columns, and of the others, of which several may have no name."""
     names = [name.casefold() for name in header]
     twice = [name for name in COLUMNS if names.count(name) > 1]
     if twice:
@@ -145,7 +167,7 @@ def _read_header(header: Sequence[str], where: str) -> tuple[dict[str, int], tup
             what, where=where, details=(f"it names {_list([*map(_quote, header)])}",), remedy=_name_columns()
         )
     places: dict[str, int] = {name: names.index(name) for name in COLUMNS if name in names}
-    return places, tuple(name or "(no name)" for place, name in enumerate(header) if place not in places.values())
+    return places, {name or "(no name)": place for place, name in enumerate(header) if place not in places.values()}
 
 
 def _name_columns() -> str:
@@ -153,7 +175,7 @@ def _name_columns() -> str:
 
 
 def _to_records(
-    records: Iterator[tuple[int, list[str]]], source: str, width: int, places: dict[str, int]
+    records: Iterator[tuple[int, list[str]]], source: str, width: int, places: dict[str, int], others: dict[str, int]
 ) -> list[_Record]:
     found: list[_Record] = []
     faults = []
@@ -165,7 +187,8 @@ def _to_records(
         if len(found) >= MOST_ROWS:
             what, remedy = f"there are more than {MOST_ROWS:,} rows", "split the file"
             raise UsageError(what, where=f"{source}:{line}", remedy=remedy)
-        found.append(_Record(line=line, fields={name: fields[place] for name, place in places.items()}))
+        known = {name: fields[place] for name, place in places.items()}
+        found.append(_Record(line=line, fields=known, others={name: fields[place] for name, place in others.items()}))
     _refuse(source, faults)
     return found
 

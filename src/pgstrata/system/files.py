@@ -168,6 +168,41 @@ def write_beside(path: Path, content: bytes, *, mode: int | None = None) -> None
         file.write(content)
 
 
+@contextmanager
+def writing_new(path: Path) -> Iterator[IO[bytes]]:
+    """A stream into a new file, which appears whole when the block ends; nothing stays of one that fails.
+
+    FileExistsError where there is something at the path already. A kill may leave a draft, as of `write_atomically`.
+    """
+    beside = path.with_name(f".pgstrata-{os.urandom(8).hex()}")
+    with os.fdopen(_open_new(beside), "wb") as stream:
+        try:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+            _publish(beside, path)
+        finally:
+            remove_file(beside)
+
+
+@as_owner
+def _open_new(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+
+
+@as_owner
+def _publish(source: Path, target: Path) -> None:
+    """Give a file its name, which nothing else may have; by a rename where the file system knows no links."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if target.exists() or target.is_symlink():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
+        source.replace(target)
+
+
 def is_draft(path: Path) -> bool:
     """Whether the file is an unfinished draft of `write_atomically` or `write_beside`."""
     return _DRAFT.fullmatch(path.name) is not None

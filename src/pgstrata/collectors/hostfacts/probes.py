@@ -144,8 +144,10 @@ def judge_connection(clock: ClockOffset) -> Iterator[Probe]:
     text = f"{sign}{render_value(abs(offset), Unit.SECONDS)}, give or take {clock.uncertainty * 1e3:.1f} ms"
     yield Probe(name="clock_offset", title="clock, against this machine's", text=text, value=offset,
                 unit=Unit.SECONDS, doubt=doubt)  # fmt: skip
-    yield Probe(name="round_trip", title="round trip from this machine", text=f"{clock.round_trip * 1e3:.2f} ms",
-                value=clock.round_trip, unit=Unit.SECONDS)  # fmt: skip
+    if clock.round_trip is not None:
+        trip = f"{clock.round_trip * 1e3:.2f} ms"
+        yield Probe(name="round_trip", title="round trip from this machine", text=trip, value=clock.round_trip,
+                    unit=Unit.SECONDS)  # fmt: skip
 
 
 def judge_fsync(costs: Mapping[str, float]) -> Probe:

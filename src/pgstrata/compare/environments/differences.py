@@ -130,6 +130,8 @@ def _asked(environment: Environment, name: str) -> Asked:
             return _asked_of_initdb(environment) if rest == "data_checksums" else (environment.initdb.get(rest),)
         case "host" | "memory" | "sysctl" | "cpu" | "limits" | "storage":
             return (environment.host, *sorted(environment.layers.items()))
+        case "client":
+            return (environment.client_hosts,)
         case _:
             return ()
 

@@ -48,7 +48,8 @@ def surrounding_warnings(study: Study) -> tuple[Doubt, ...]:
 
 def _of_machines(study: Study) -> Iterator[Doubt]:
     """One machine of each kind says nothing about the kinds, however often it is measured."""
-    hosts = study.plan.experiment.hosts
+    experiment = study.plan.experiment
+    hosts = experiment.machines if len(experiment.client_sides) > 1 else experiment.hosts
     if len(hosts) > 1:
         yield NamedDoubt(code="these_machines", names=tuple(host.text for host in hosts))
 

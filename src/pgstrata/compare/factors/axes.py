@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,26 +16,16 @@ from pgstrata.compare.pairing.pairs import to_interval, to_ratio
 from pgstrata.compare.verdicts.judging import ask
 from pgstrata.model.answer import ALL_CELLS, AxisStep, OrderedAxis, Verdict
 from pgstrata.model.experiment import Experiment
+from pgstrata.model.levels import LISTED, order_levels
 from pgstrata.model.plan import Plan
 from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
 from pgstrata.stats.ordered import DRAWS, LEVEL, LevelStep, Ordered, find_steps, find_steps_unpaired
 from pgstrata.stats.ranks import FloatArray
-from pgstrata.units import parse_bytes, parse_duration
 
 FEWEST_LEVELS: Final = 3
-LISTED: Final = "environment"
-"""The factor of environments that are only listed, such as those of a table."""
-
 _MOST_DRAWN: Final = 50_000_000
 _FEWEST_DRAWS: Final = 999
-# 16, 9.6.24, maven:9.6, 6.12.5: a number with dots behind the name of a supplier.
-_VERSION: Final = re.compile(r"(?:[a-z]+:)?v?(\d+(?:\.\d+)*)")
-_NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.ASCII)
-_LETTERS: Final = re.compile(r"[^\d+-]*")
-_VERSIONED: Final = frozenset({"server", "kernel"})
-
-_Key = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,59 +61,6 @@ def find_axes(plan: Plan, runs: Sequence[RunRecord]) -> tuple[OrderedAxis, ...]:
     cells = dict.fromkeys((question.headline_cell, *question.cells))
     found = [_measure(question, arms, axis, cell) for axis in axes for cell in cells]
     return tuple(axis for axis in found if axis is not None)
-
-
-def order_levels(factor: str, levels: Sequence[str]) -> tuple[str, ...]:
-    """Levels by what they mean: versions of servers and kernels, numbers, sizes, durations; else as they are."""
-    for read in (_version,) if factor in _VERSIONED else (_number, _size, _duration):
-        keys = {level: read(level) for level in levels}
-        known = {level: key for level, key in keys.items() if key is not None}
-        if len(set(known.values())) == len(levels):
-            return tuple(sorted(levels, key=known.__getitem__))
-    return tuple(levels)
-
-
-def order_by_number(levels: Sequence[str]) -> tuple[str, ...]:
-    """The levels by version or number; empty where they have none, or one has not."""
-    start = _LETTERS.match(levels[0])
-    shared = start.group() if start is not None else ""
-    if shared and all(level.startswith(f"{shared}-") for level in levels):
-        shared += "-"  # no sign, but part of the name
-    bare = [level.removeprefix(shared) if level.startswith(shared) else level for level in levels]
-    names = dict(zip(bare, levels, strict=True))
-    for factor in ("server", LISTED):
-        ordered = order_levels(factor, bare)
-        # levels that have no number stay as they were given
-        if len(levels) > 1 and ordered == order_levels(factor, bare[::-1]):
-            return tuple(names[level] for level in ordered)
-    return ()
-
-
-def _version(level: str) -> _Key | None:
-    found = _VERSION.fullmatch(level)
-    return tuple(float(part) for part in found.group(1).split(".")) if found else None
-
-
-def _number(level: str) -> _Key | None:
-    return (float(level),) if _NUMBER.fullmatch(level) else None
-
-
-def _size(level: str) -> _Key | None:
-    return _quantity(parse_bytes, level)
-
-
-def _duration(level: str) -> _Key | None:
-    return _quantity(parse_duration, level)
-
-
-def _quantity(parse: Callable[[str], float], level: str) -> _Key | None:
-    """Nothing has no need of a unit."""
-    if level.strip() == "0":
-        return (0.0,)
-    try:
-        return (float(parse(level)),)
-    except ValueError:
-        return None
 
 
 def _axes_of(experiment: Experiment) -> list[_Axis]:

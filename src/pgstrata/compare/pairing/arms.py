@@ -95,9 +95,7 @@ def sort_observations(observations: Iterable[Observation]) -> dict[tuple[str, st
 def _add(arm: Arm, observation: Observation) -> None:
     key = observation.key
     if key is None:
-        arm.made += 1
-        for metric, value in observation.measurements.items():
-            arm.loose[metric].append(value)
+        _add_loose(arm, observation)
         return
     block = key.number
     if block in arm.blocks:
@@ -123,6 +121,19 @@ def _add(arm: Arm, observation: Observation) -> None:
             arm.values[metric][block] = value
     if observation.rounds is not None:
         arm.rounds[block] = np.array(observation.rounds, dtype=np.float64)
+
+
+def _add_loose(arm: Arm, observation: Observation) -> None:
+    """One that no block holds."""
+    arm.made += 1
+    if observation.validity is Validity.INVALID:
+        arm.invalid += 1
+        return
+    arm.suspect += observation.validity is Validity.SUSPECT
+    if observation.opening is not None:
+        arm.openings.append(observation.opening)
+    for metric, value in observation.measurements.items():
+        arm.loose[metric].append(value)
 
 
 def find_arm(arms: Arms, environment: str, cell: str) -> Arm:

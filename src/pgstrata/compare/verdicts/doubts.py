@@ -74,10 +74,10 @@ def find_doubts(finding: Finding) -> tuple[Doubt, ...]:
         *(_warn_of_stopping(finding) if finding.pairing.question.primary else ()),
         *_warn_of_blocks(finding),
         *_warn_of_collapse(pairing),
-        *_warn_of_validity(arm),
-        *_warn_of_validity(base),
-        *(_warn_of_opening(pairing, arm) if alone else ()),
-        *(_warn_of_opening(pairing, base) if alone else ()),
+        *warn_of_validity(arm),
+        *warn_of_validity(base),
+        *(warn_of_opening(pairing, arm) if alone else ()),
+        *(warn_of_opening(pairing, base) if alone else ()),
         *(_warn_of_companions(finding) if alone else ()),
     )
 
@@ -152,14 +152,15 @@ def _warn_of_collapse(pairing: Pairing) -> Iterator[Doubt]:
             yield CountedDoubt(code="collapsed_runs", number=side.collapsed, of=side.made, environment=side.name)
 
 
-def _warn_of_validity(side: Arm) -> Iterator[Doubt]:
+def warn_of_validity(side: Arm) -> Iterator[Doubt]:
+    """Runs that are not in the estimate, or in it with doubts."""
     if side.invalid > _IMBALANCE * side.made:
         yield CountedDoubt(code="imbalance", number=side.invalid, of=side.made, environment=side.name)
     if side.suspect:
         yield CountedDoubt(code="suspect_runs", number=side.suspect, of=side.made, environment=side.name)
 
 
-def _warn_of_opening(pairing: Pairing, side: Arm) -> Iterator[Doubt]:
+def warn_of_opening(pairing: Pairing, side: Arm) -> Iterator[Doubt]:
     """A warm-up that went on while it was measured, as the runs show together: seconds depend on each other."""
     if is_unsettled(side.openings):
         opening, seconds = statistics.fmean(side.openings), pairing.question.run_seconds[pairing.cell]

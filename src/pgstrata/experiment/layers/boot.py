@@ -109,5 +109,6 @@ BOOT: Final = Layer(
     host=(
         HostLine(key="kernel", needs=(_one_of("grub-reboot", "grub2-reboot", "bootctl", "kexec"),)),
         HostLine(key="boot.options", needs=(programs_needed("kexec"),)),
+        HostLine(key="vm.memory, vm.cpus, vm.cache", needs=(programs_needed("qemu-system-x86_64"),), root=False),
     ),
 )

@@ -37,6 +37,7 @@ from pgstrata.report.answer.tables import (
     percentile_table,
     statement_table,
 )
+from pgstrata.report.answer.worth import worth_section
 from pgstrata.report.blocks.model import (
     Block,
     Details,
@@ -85,6 +86,7 @@ def make_document(answer: Answer) -> Document:
         OnPage(lambda: along_load(answer)),
         _anomalies(answer),
         _cells(answer),
+        worth_section(answer),
         causes_section(answer),
         flames_section(answer),
         plans_section(answer),

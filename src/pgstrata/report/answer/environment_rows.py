@@ -156,7 +156,7 @@ def setup_overhead(study: Study) -> list[tuple[str, Sequence[float]]]:
 
 def rig_facts(study: Study) -> tuple[Fact, ...]:
     """The machine as it was observed, CPU, kernel and memory first, then the client where it was another one."""
-    if study.plan.experiment.apart:
+    if study.plan.experiment.elsewhere:
         return _apart_facts(study)
     facts = _machine_facts(study.host.facts)
     client = {name: value for name, value in study.client.facts.items() if study.host.facts.get(name) != value}
@@ -180,6 +180,8 @@ def _apart_facts(study: Study) -> tuple[Fact, ...]:
         environment = experiment.on_host(spec).environments[0]
         seen = _machine_facts(host_facts(study, environment))
         rows += [Fact(name=f"{spec.text}: {fact.name}", value=fact.value) for fact in seen]
+        if not environment.apart:
+            rows.append(Fact(name=f"{spec.text}: client", value="on the same machine"))
         if (network := study.networks.get(environment.name)) is not None:
             rows.append(Fact(name=f"{spec.text}: network", value=_say_network(network.facts)))
     return tuple(rows)
@@ -187,6 +189,8 @@ def _apart_facts(study: Study) -> tuple[Fact, ...]:
 
 def _say_network(facts: Mapping[str, str]) -> str:
     trip, offset = (float(facts.get(f"network.{name}", "nan")) for name in ("round_trip", "clock_offset"))
+    if "network.round_trip" not in facts:
+        return f"its clock was {offset:+.3f} s off the client's"
     return f"round trip {trip * 1e3:.2f} ms; its clock was {offset:+.3f} s off this machine's"
 
 

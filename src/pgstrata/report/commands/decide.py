@@ -19,7 +19,8 @@ from pgstrata.report.commands.decision_sentences import (
     say_terms,
 )
 from pgstrata.report.commands.decision_tables import decision_tables
-from pgstrata.report.json.answer import axis_fields, comparison_fields, warning_fields
+from pgstrata.report.commands.decision_worth import worth_parts
+from pgstrata.report.json.answer import axis_fields, comparison_fields, warning_fields, worth_fields
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.findings import say_doubt
@@ -40,12 +41,13 @@ def render_decision(answer: ImportAnswer) -> str:
     told = [list(say_answer(answer)), list(say_main_steps(answer))]
     if answer.levels:
         told.reverse()
-    doubts = list(_group(answer))
+    doubts = list(group_doubts(answer))
     parts = [
         *([line for text in said for line in wrap(f"{capitalise(text)}.")] for said in told),
         _remarks(text for early, text in doubts if early),
         wrap(say_terms(answer)),
         *decision_tables(answer),
+        *worth_parts(answer),
         _single_steps(answer),
         _remarks(text for early, text in doubts if not early),
     ]
@@ -60,7 +62,7 @@ def _single_steps(answer: ImportAnswer) -> list[str]:
 # ------------------------------------------------------------------------------------------------ remarks
 
 
-def _group(answer: ImportAnswer) -> Iterator[tuple[bool, str]]:
+def group_doubts(answer: ImportAnswer) -> Iterator[tuple[bool, str]]:
     """Sentences with whether they are told before the table; of many doubts of one kind the first, and a count."""
     kinds: dict[str, list[Doubt]] = {doubt.code: [] for doubt in answer.warnings}
     for doubt in (*answer.warnings, *(each for item in answer.headlines for each in item.warnings)):
@@ -138,6 +140,7 @@ def decision_json(answer: ImportAnswer) -> str:
         ],
         "sustained": [],
         "rates": [],
+        "worth": worth_fields(answer.worth),
         "ladders": [],
         "load_findings": [],
         "statements": [],

@@ -199,7 +199,7 @@ _MOST_LEVELS: Final = 12
 def say_main_steps(answer: ImportAnswer) -> Iterator[str]:
     """What holds of the whole file; without blocks of every cell, because nothing ties them together."""
     axes = [axis for axis in answer.axes if not is_single(answer, axis)]
-    yield from (_say_axis(answer, axis) for axis in axes[:_MOST_AXES])
+    yield from (say_axis(answer, axis) for axis in axes[:_MOST_AXES])
     left = len(axes) - _MOST_AXES
     if left > 0:
         yield f"--json has the steps of {count(left, 'more cell')}"
@@ -208,7 +208,7 @@ def say_main_steps(answer: ImportAnswer) -> Iterator[str]:
 def say_single_steps(answer: ImportAnswer) -> list[str]:
     """Of single cells behind a headline over several, exploratory."""
     axes = [axis for axis in answer.axes if is_single(answer, axis)]
-    said = [_say_axis(answer, axis) for axis in axes[:_MOST_AXES]]
+    said = [say_axis(answer, axis) for axis in axes[:_MOST_AXES]]
     left = len(axes) - _MOST_AXES
     return [*said, f"--json has {left} more"] if left > 0 else said
 
@@ -229,7 +229,7 @@ def is_single(answer: ImportAnswer, axis: OrderedAxis) -> bool:
     return answer.paired and len(answer.cells) > 1 and axis is not answer.axes[0]
 
 
-def _say_axis(answer: ImportAnswer, axis: OrderedAxis) -> str:
+def say_axis(answer: ImportAnswer, axis: OrderedAxis) -> str:
     """Along the environments: 17 brought +4.2 % [+3.1, +5.3] throughput (better, p = 0.002), over 9 blocks."""
     head = f"along the environments{_place_of(answer, axis)}"
     if axis.p is None or axis.smallest_p is None:

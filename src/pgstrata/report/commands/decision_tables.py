@@ -20,17 +20,17 @@ _MOST_TABLES: Final = 6
 def decision_tables(answer: ImportAnswer) -> Iterator[list[str]]:
     """One table of environments; where there are several cells one of cells for each environment."""
     if len(answer.cells) <= 1:
-        items = _pick(answer, answer.headlines)
+        items = pick_comparisons(answer, answer.headlines)
         names = Column(title="environment", cells=tuple(item.environment for item in items))
-        *others, last = render_tables(names, _figure_columns(answer, items))
+        *others, last = render_tables(names, figure_columns(answer, items))
         yield from (*others, [*last, *_say_rest(len(answer.headlines) - len(items), "comparison")])
         return
-    named = _order_environments(answer)
+    named = order_environments(answer)
     for environment in named[:_MOST_TABLES]:
         own = [item for item in (*answer.headlines, *answer.explored) if item.environment == environment]
-        items = _pick(answer, own)
+        items = pick_comparisons(answer, own)
         names = Column(title="cell", cells=tuple("all cells" if is_whole(item) else item.cell for item in items))
-        first, *others = render_tables(names, _figure_columns(answer, items))
+        first, *others = render_tables(names, figure_columns(answer, items))
         tables = [[*wrap(f"{environment} against {answer.question.baseline}"), *first], *others]
         tables[-1] += _say_rest(len(own) - len(items), "cell")
         yield from tables
@@ -38,7 +38,7 @@ def decision_tables(answer: ImportAnswer) -> Iterator[list[str]]:
         yield _say_rest(len(named) - _MOST_TABLES, "environment")
 
 
-def _order_environments(answer: ImportAnswer) -> list[str]:
+def order_environments(answer: ImportAnswer) -> list[str]:
     """All but the baseline; where they are too many for tables, those that differ first."""
     names = list(answer.question.environments)
     if len(names) <= _MOST_TABLES:
@@ -49,7 +49,7 @@ def _order_environments(answer: ImportAnswer) -> list[str]:
     return sorted(names, key=ranks.__getitem__)
 
 
-def _pick(answer: ImportAnswer, items: Sequence[Comparison]) -> Sequence[Comparison]:
+def pick_comparisons(answer: ImportAnswer, items: Sequence[Comparison]) -> Sequence[Comparison]:
     """Of too many the headlines over all cells, the levels of steps, then what differs most; in their order."""
     if len(items) <= _MOST_ROWS:
         return items
@@ -67,7 +67,7 @@ def _say_rest(left: int, noun: str) -> list[str]:
     return [f"({count(left, f'more {noun}')}: --json has them all)"] if left > 0 else []
 
 
-def _figure_columns(answer: ImportAnswer, items: Sequence[Comparison]) -> list[Column]:
+def figure_columns(answer: ImportAnswer, items: Sequence[Comparison]) -> list[Column]:
     """The baseline's value stands beside each environment's: blocks that are left out may differ between them."""
     number = (
         Column(title="blocks", cells=tuple(f"{item.blocks:,}" for item in items))

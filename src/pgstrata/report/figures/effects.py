@@ -5,19 +5,19 @@ the threshold, where the doubt is, and whatever lies farther out is an arrow at 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.model.answer import Answer, Comparison, OrderedAxis, QuantileShift, Verdict
-from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_lines import Axis, break_label, label_environments, outgrown_at
+from pgstrata.report.figures.run_lines import Axis, label_environments, outgrown_at
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.factors import LevelPoint, level_points, say_axis, say_step
-from pgstrata.report.sentences.names import name_environment, name_factor, name_place
+from pgstrata.report.sentences.names import name_factor, name_place
 from pgstrata.report.sentences.verdicts import (
     name_baseline,
     render_shown,
@@ -40,18 +40,40 @@ def draw_effects(answer: Answer, cell: str) -> Figure | None:
     if not found:
         return None
     experiment = answer.study.plan.experiment
+    labels = label_environments(experiment)
+    shown = [_name_difference(labels, item) for item in found]
     domain = choose_domain(primary_comparisons(answer), experiment.threshold)
-    rows = [_effect_row(experiment, item, domain) for item in found]
+    return draw_differences(shown, baseline=name_baseline(experiment), threshold=experiment.threshold, domain=domain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedDifference:
+    """A comparison with the name of its row in a chart, and its verdict in a word or two."""
+
+    name: str
+    comparison: Comparison
+    label: str
+
+
+def _name_difference(labels: Mapping[str, str], comparison: Comparison) -> NamedDifference:
+    return NamedDifference(name=labels[comparison.environment], comparison=comparison, label=verdict_label(comparison))
+
+
+def draw_differences(
+    shown: Sequence[NamedDifference], *, baseline: str, threshold: float, domain: tuple[float, float]
+) -> Figure:
+    """Differences from the baseline with their intervals, a row each; `domain` as of `choose_domain`."""
+    rows = [_effect_row(each, domain) for each in shown]
     outside = any(row["arrow"] or row["low_end"] is not None or row["high_end"] is not None for row in rows)
     label = "; ".join(f"{row['name']}: {row['words']}".replace("\n", "") for row in rows)
-    chart = _effects_chart(experiment, rows, domain, outside=outside)
+    chart = _effects_chart(baseline, threshold, rows, domain, outside=outside)
     return vega.figure("", f"Differences with intervals. {label}", chart, rows)
 
 
 def _effects_chart(
-    experiment: Experiment, rows: Sequence[dict[str, Any]], domain: tuple[float, float], *, outside: bool
+    baseline: str, threshold: float, rows: Sequence[dict[str, Any]], domain: tuple[float, float], *, outside: bool
 ) -> Spec:
-    title = f"difference from {_shorten(name_baseline(experiment))}, %"
+    title = f"difference from {_shorten(baseline)}, %"
     title += "; arrows point to what lies outside" if outside else ""
     scale = {"domain": list(domain), "nice": False}
 
@@ -65,7 +87,7 @@ def _effects_chart(
     shape, size = vega.name("shape", scale=None), vega.number("size", scale=None)
     shown: Spec = {"y": y, "color": vega.name("colour", scale=None)}
     layers = [
-        *vega.threshold_band(experiment.threshold, "x"),
+        *vega.threshold_band(threshold, "x"),
         vega.mark("rule", bar, x=x("low"), x2={"field": "high"}, **shown),
         vega.mark("point", {**end, "shape": "triangle-left"}, x=x("low_end"), **shown),
         vega.mark("point", {**end, "shape": "triangle-right"}, x=x("high_end"), **shown),
@@ -97,14 +119,15 @@ def _span(comparison: Comparison) -> tuple[float, ...]:
     return tuple((ratio - 1) * 100 for ratio in ratios if ratio is not None and math.isfinite(ratio))
 
 
-def _effect_row(experiment: Experiment, comparison: Comparison, domain: tuple[float, float]) -> dict[str, Any]:
+def _effect_row(shown: NamedDifference, domain: tuple[float, float]) -> dict[str, Any]:
     """What is drawn of one comparison; nothing of it lies outside the axis, and what would is marked by arrows."""
+    comparison = shown.comparison
     change, *ends = _span(comparison) or (None,)
     low, high = (min(ends), max(ends)) if ends else (None, None)
     arrow = _arrow(change, domain)
     decided = comparison.verdict in {Verdict.BETTER, Verdict.WORSE}
     return {
-        "name": break_label(name_environment(experiment.environment(comparison.environment), experiment)),
+        "name": shown.name,
         "change": change,
         "arrow": arrow,
         "at": _clamp(change, domain),
@@ -115,7 +138,7 @@ def _effect_row(experiment: Experiment, comparison: Comparison, domain: tuple[fl
         "colour": vega.OPEN if not decided else vega.BETTER if comparison.verdict is Verdict.BETTER else vega.WORSE,
         "shape": arrow or ("diamond" if decided else "circle"),
         "size": 170 if arrow else 110,
-        "words": f"{render_shown(comparison)}  {verdict_label(comparison)}".strip(),
+        "words": f"{render_shown(comparison)}  {shown.label}".strip(),
     }
 
 
@@ -137,7 +160,7 @@ def draw_effects_along(answer: Answer, axis: Axis) -> Figure | None:
     labels = label_environments(experiment)
     places = {cell.identity: float(getattr(cell, axis.name)) for cell in axis.cells}
     rows = [
-        {**_effect_row(experiment, item, everywhere), "name": labels[item.environment], "at": places[item.cell]}
+        {**_effect_row(_name_difference(labels, item), everywhere), "at": places[item.cell]}
         for item in primary_comparisons(answer)
         if item.cell in places and _span(item)
     ]
@@ -231,12 +254,17 @@ _BLOCKS, _MEDIANS = "datum.kind === 'block'", "datum.kind === 'median'"
 
 def draw_axis(answer: Answer, axis: OrderedAxis) -> Figure | None:
     """Levels in their order: a dot for each block, a bar at the median, a line where a step stands out."""
-    experiment = answer.study.plan.experiment
     points = level_points(answer, axis)
     if not points:
         return None
+    experiment, factor = answer.study.plan.experiment, name_factor(axis.factor)
+    title = f"Along {factor}: {name_place(axis.cell, experiment)}"
+    return draw_levels(axis, points, factor=factor, title=title, label=say_axis(axis, experiment))
+
+
+def draw_levels(axis: OrderedAxis, points: Sequence[LevelPoint], *, factor: str, title: str, label: str) -> Figure:
+    """The same for points that are known."""
     rows = _level_rows(points, len(axis.levels))
-    factor = name_factor(axis.factor)
     y = vega.number("y", title="difference from the block's mean, %", axis=vega.percent_axis(tickCount=6))
     stair = {"strokeWidth": 1.2, "color": INK, "opacity": 0.5}
     bar = {"strokeWidth": 4, "color": INK, "strokeCap": "round"}
@@ -249,8 +277,7 @@ def draw_axis(answer: Answer, axis: OrderedAxis) -> Figure | None:
     ]
     shared = {"x": vega.named_places(factor, axis.levels, 0.6, labelFontSize=13)}
     chart = vega.layered(layers, width=vega.WHOLE, height=230, encoding=shared)
-    title = f"Along {factor}: {name_place(axis.cell, experiment)}"
-    return vega.figure(title, say_axis(axis, experiment), chart, rows)
+    return vega.figure(title, label, chart, rows)
 
 
 def _level_rows(points: Sequence[LevelPoint], levels: int) -> list[dict[str, Any]]:

@@ -148,7 +148,11 @@ def steps_along(axis: Axis) -> Spec:
 
 def by_environment(experiment: Experiment, *channels: str, legend: bool = True) -> Spec:
     """The colour, shape or dash of each environment, the same in all charts, with a legend below."""
-    names = list(label_environments(experiment).values())
+    return by_name(list(label_environments(experiment).values()), *channels, legend=legend)
+
+
+def by_name(names: Sequence[str], *channels: str, legend: bool = True) -> Spec:
+    """The same for things of these names, in the field "name"."""
     found = {}
     for channel in channels:
         choices = _ENVIRONMENTS[channel]

@@ -22,9 +22,10 @@ from pgstrata.model.answer import (
 )
 from pgstrata.model.attribution import Attribution, LevelAccount, Unattributed
 from pgstrata.model.doubts import Doubt
-from pgstrata.model.experiment import Cell, Environment, Experiment
+from pgstrata.model.experiment import HERE, Cell, Environment, Experiment, name_hosts
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
+from pgstrata.model.price import Worth
 from pgstrata.model.runs import name_of_statement
 from pgstrata.model.study import Study
 from pgstrata.report.answer.environment_rows import host_facts
@@ -122,6 +123,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "axes": [axis_fields(axis, cell=_place(experiment, axis.cell)) for axis in answer.axes],
         "sustained": [_sustained(item) for item in find_sustained_rates(study)],
         "rates": [_rate(study, cell) for cell in experiment.cells if cell.rate_share is not None],
+        "worth": worth_fields(answer.worth),
         "ladders": [_ladder(end) for end in find_ladder_ends(study)],
         "load_findings": [_by_load(experiment, item) for item in answer.load_findings],
         "load_trends": [_trend(experiment, item) for item in answer.load_trends],
@@ -133,6 +135,32 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
     if why:
         document["why"] = why_fields(answer)
     return render_document(document)
+
+
+def worth_fields(worth: Worth | None) -> dict[str, Any] | None:
+    """Costs and values; an interval of a cost is that of the rate, turned round."""
+    if worth is None:
+        return None
+    return {
+        "costs": [
+            {
+                **pick_fields(cost, "environment cells blocks rate interval confidence dominated_by"),
+                "price": pick_fields(cost.price, "amount currency as_of includes source"),
+                "per_unit": cost.per_unit(cost.rate),
+                "of_a_million": cost.of_a_million(cost.rate),
+                "of_a_million_interval": sorted(map(cost.of_a_million, cost.interval)) if cost.interval else None,
+            }
+            for cost in worth.costs
+        ],
+        "findings": [
+            pick_fields(
+                finding,
+                "environment cells metric price_ratio verdict effect interval blocks decided_at repeated_p",
+            )
+            for finding in worth.findings
+        ],
+        "unpriced": list(worth.unpriced),
+    }
 
 
 def _rate(study: Study, cell: Cell) -> dict[str, Any]:
@@ -182,10 +210,11 @@ def _rig(study: Study) -> dict[str, Any]:
     """The baseline's machine and the client; where a server is on another one, each environment's with its network."""
     rig: dict[str, Any] = {"host": dict(study.host.facts), "client": dict(study.client.facts)}
     experiment = study.plan.experiment
-    if experiment.apart:
+    if experiment.elsewhere:
         rig["environments"] = {
             each.name: {
                 "host": each.host.text,
+                **({} if each.client_hosts == HERE else {"client": name_hosts(each.client_hosts)}),
                 "facts": dict(host_facts(study, each)),
                 "network": dict(study.networks[each.name].facts) if each.name in study.networks else {},
             }

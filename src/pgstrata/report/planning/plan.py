@@ -9,7 +9,7 @@ from typing import Any, Final
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.boot import booted_hosts, boots_of, steady_host
 from pgstrata.model.driver import DEFAULT_DRIVER
-from pgstrata.model.experiment import Cell, ControlKind, Environment, HostKind
+from pgstrata.model.experiment import HERE, Cell, ControlKind, Environment, HostKind, name_hosts
 from pgstrata.model.floor import LEAST_DIFFERENCES, Floor
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.objective import STEPS, step_seconds
@@ -78,7 +78,8 @@ def _environments(plan: Plan) -> Iterator[str]:
     for environment in experiment.environments:
         mark = "  (baseline)" if environment.name == experiment.baseline else ""
         yield f"  {environment.name}: {environment.title}{mark}"
-        facts = [f"connection={environment.connection}", f"checksums={'on' if environment.checksums else 'off'}"]
+        facts = [] if environment.client_hosts == HERE else [f"clients on {name_hosts(environment.client_hosts)}"]
+        facts += [f"connection={environment.connection}", f"checksums={'on' if environment.checksums else 'off'}"]
         facts += _pairs(environment.settings, settings)
         facts += [f"initdb {pair}" for pair in _pairs(environment.initdb)]
         facts += _pairs(environment.layers, layers)
@@ -89,7 +90,7 @@ def _environments(plan: Plan) -> Iterator[str]:
             yield _LIST + ", ".join(_pairs(shared))
     if any(environment.layers for environment in experiment.environments):
         yield "  the host is changed for each run and is as it was afterwards (`pgstrata host status`)"
-    for host in experiment.apart:
+    for host in experiment.hosts:
         if number := sum(group.host == host for group in boots_of(experiment.environments)):
             times = render_count(number, "time")
             end = "is switched off" if host.kind is HostKind.VM else "boots its own kernel"
@@ -314,6 +315,7 @@ def _environment_json(environment: Environment) -> dict[str, object]:
         "name": environment.name,
         "levels": {level.factor: level.value for level in environment.levels},
         "server": environment.server.text,
+        "client": name_hosts(environment.client_hosts),
         **pick_fields(environment, "connection checksums settings initdb options layers control placement"),
     }
 

@@ -43,6 +43,7 @@ from pgstrata.report.sentences.rates import rate_sentences
 from pgstrata.report.sentences.statements import statement_sentences
 from pgstrata.report.sentences.trends import trend_sentences
 from pgstrata.report.sentences.verdicts import name_baseline
+from pgstrata.report.sentences.worth import worth_sentences
 from pgstrata.units import render_percent_change
 
 _MOST_SENTENCES = 8
@@ -86,6 +87,7 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
     texts = [*trend_sentences(answer), *load_sentences(answer), *texts]
     beside = [
         *rate_sentences(answer),
+        *worth_sentences(answer),
         *statement_sentences(answer),
         *drop_sentences(answer),
         *cpu_sentences(answer),

@@ -23,6 +23,11 @@ _NO_BLOCKS: Final = (
     "environment to the next looks like a difference, and noise that both shared is not taken out. Each value must "
     "come from a run of its own. Stronger: let the environments take turns, and number the turns in a column block"
 )
+_ONE_AFTER_ANOTHER: Final = (
+    "the environments were measured one after another, so that a machine that drifts from one to the next looks like "
+    "a difference, and noise that both shared is not taken out. Each value must come from a run of its own. Stronger: "
+    "let the environments take turns, and number the turns in a column block"
+)
 _NO_BLOCKS_ORDERED: Final = (
     "; along ordered levels such a drift is found as a step, or hides one, and there is no test for a trend"
 )
@@ -41,10 +46,16 @@ _NAMED: Final = {
     "identical": "the same values in every block of {both}: is it one series of results twice?",
     "ignored_columns": "columns that are not used: {some}",
     "measured_once": "measured only once, so that nothing tells how far its values scatter: {some}",
+    "repeated_cells": "{both} have the same values in every environment, digit for digit: two measurements hardly ever "
+    "agree so, and one of them may have been copied from the other",
+    "repeated_environments": "{both} have the same values in every cell, digit for digit: two measurements hardly ever "
+    "agree so, and one of them may have been copied from the other",
     "these_instances": "the answer is about running instances ({both}), not about all starts of such servers: they "
     "were never restarted, so that a lasting difference between two starts is in every block",
     "these_machines": "the answer is about these machines ({both}), not about machines like them: one of each was "
     "measured, and the way from the client to each is part of it",
+    "turns_contradicted": "the time stamps contradict the blocks: all runs of {some} were measured before, or after, "
+    "all of the baseline's, so that the environments did not take turns",
 }
 _COUNTED: Final = {
     "collapsed_runs": "{number} of {runs} of {environment} collapsed and {verb} not in the estimate",
@@ -88,7 +99,7 @@ def say_doubt(doubt: doubts.Doubt) -> str:
 def _say_named(doubt: doubts.NamedDoubt) -> str:
     names = ", ".join(doubt.names)
     if doubt.code == "no_blocks":
-        return f"{_NO_BLOCKS}{_NO_BLOCKS_ORDERED if names else ''}"
+        return f"{_ONE_AFTER_ANOTHER if doubt.of else _NO_BLOCKS}{_NO_BLOCKS_ORDERED if names else ''}"
     if doubt.code == "huge_pages_fallback":
         silent = f"huge_pages = {doubt.of}, and before 17 a server does not say what it got"
         return f"{silent if doubt.of else 'huge pages were asked for, and the server got none'}: {names}"
@@ -207,6 +218,8 @@ def _say_of_study(doubt: doubts.StudyDoubt) -> str:
             return f"{head}; kept, and of limited weight: see what happened there"
         case doubts.ColdStart():
             return _say_cold(doubt)
+        case doubts.InSequence() | doubts.DriftingRepeats():
+            return _say_order(doubt)
         case doubts.BuildsDiffer():
             return _say_builds(doubt)
         case doubts.UndeclaredDifference():
@@ -236,6 +249,25 @@ def _say_cold(doubt: doubts.ColdStart) -> str:
             f"others: {remedy}"
         )
     return f"the first value of {_name_some(doubt.environments)} is far worse than the others ({change}): {remedy}"
+
+
+def _say_order(doubt: doubts.InSequence | doubts.DriftingRepeats) -> str:
+    """In which order environments or their repeats were measured."""
+    if isinstance(doubt, doubts.InSequence):
+        number = len(doubt.environments)
+        some = "" if number == doubt.of else f" ({number} of {doubt.of})"
+        return (
+            f"measured one after the other by their time stamps: all runs of {_name_some(doubt.environments)}{some} "
+            f"before, or after, all of {doubt.baseline}: a drift of the machine is in the difference too"
+        )
+    reason = "the machine or the data changed while it was measured, and repeats are no independent values"
+    if not doubt.timed:
+        reason = f"either the file is sorted by its values, or {reason}"
+    return (
+        f"repeats {'rise' if doubt.change > 1 else 'fall'} in {doubt.alike} of {doubt.of} series, by "
+        f"{'their time stamps' if doubt.timed else 'the order of the file'}, typically "
+        f"{render_percent_change(doubt.change)} from the first to the last: {reason}"
+    )
 
 
 def _say_left_out(doubt: doubts.BlocksLeftOut) -> str:

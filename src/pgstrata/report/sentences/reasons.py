@@ -99,6 +99,7 @@ _OF_DESIGNS: Final = {
     "they share",
     "slices_asked": "as asked",
     "together": "the environments can be up together",
+    "clients_apart": "the load comes from different machines, and taking turns takes out only the noise of one",
     "apart_free": "client and server are on different machines",
     "asks_scheduling": "{names} is about where processes run",
     "not_ours": "a server that is running already is not moved to other CPUs",

@@ -8,11 +8,12 @@ from typing import Final, assert_never
 from pgstrata.model.answer import Comparison, FactorEffect, Interval, Lane, QuantileShift, StatementShift, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.price import ValueFinding
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.stats.boundaries import ALPHA_EQ, FIRST_LOOK, GRID, boundaries_of, fewest_blocks
 from pgstrata.units import Direction, render_percent_change
 
-Judged = Comparison | FactorEffect | QuantileShift | StatementShift
+Judged = Comparison | FactorEffect | QuantileShift | StatementShift | ValueFinding
 """What has a verdict by a metric, with an effect and an interval."""
 
 

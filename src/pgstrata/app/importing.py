@@ -1,0 +1,246 @@
+"""From folders and files of other tools' results to one open file of observations."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from pgstrata.errors import DiskFullError, PgstrataError, UsageError
+from pgstrata.importers.assemble import Assembled, ImportQuestion, assemble
+from pgstrata.importers.formats import FORMATS, Format
+from pgstrata.importers.logs import LOG_NAME, read_logs
+from pgstrata.importers.pattern import PathPattern
+from pgstrata.importers.results import LeftOut, Placed, ReadingTerms, Result, refuse_many
+from pgstrata.model import sizes
+from pgstrata.sources.table import MOST_ROWS
+from pgstrata.sources.tidy import render_observations
+from pgstrata.system.files import create, is_full
+from pgstrata.system.reading import open_regular, read_regular
+from pgstrata.units import render_count
+
+_MOST_FILES: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportTask:
+    """What is to be imported, and what the user says of it; `metrics` are those to keep, all where there are none."""
+
+    format: str
+    paths: tuple[Path, ...]
+    pattern: PathPattern | None
+    terms: ReadingTerms
+    question: ImportQuestion
+    output: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What became of an import: the file, what is in it, and everything that was met and is not in it."""
+
+    output: Path
+    assembled: Assembled
+    files: int
+    results: int
+    logs: int
+    unfit: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A file, and its path as the pattern sees it."""
+
+    path: Path
+    relative: str
+
+
+def import_results(task: ImportTask) -> Imported:
+    """Read all files and write the observations.
+
+    Raises:
+        UsageError: there is no such path, nothing usable in it, or nothing says what is compared.
+    """
+    kind = FORMATS[task.format]
+    found = [each for path in task.paths for each in _walk(path, several=len(task.paths) > 1)]
+    chosen, others = _choose(found, task.pattern)
+    logs, unfit = _find_logs(chosen, others) if kind.has_logs else ({}, [each.relative for each in others])
+    placed: list[Placed] = []
+    left_out: list[LeftOut] = []
+    suggested, total = "", 0
+    for each, levels in chosen:
+        text, size = _read(each)
+        total += size
+        _refuse_size(total)
+        try:
+            contents = kind.read(text, task.terms)
+        except UsageError as error:
+            error.where = f"{each.path}: {error.where}" if error.where else str(each.path)
+            raise
+        suggested = suggested or contents.compared
+        left_out += [LeftOut(file=each.relative, line=line, what=what) for line, what in contents.unusable]
+        results = _with_logs(contents.results, logs.get(each.relative, ()))
+        placed += [_place(result, each.relative, levels, task) for result in results]
+        refuse_many(len(placed) + len(left_out))
+    if not placed:
+        _refuse_nothing(task, kind, chosen, unfit, left_out)
+    assembled = assemble(placed, task.question, suggested)
+    rows = sum(len(each.measurements) for each in assembled.observations)
+    if rows > MOST_ROWS:
+        raise UsageError(
+            f"there are {rows:,} measurements, and a file holds at most {MOST_ROWS:,}",
+            where=str(task.output),
+            remedy="import fewer metrics, such as --metric tps, or fewer folders at a time",
+        )
+    _write(task.output, render_observations(assembled.observations, task.question.repeats))
+    return Imported(
+        output=task.output, assembled=assembled, files=len(chosen), results=len(placed),
+        logs=sum(map(len, logs.values())), unfit=tuple(unfit), left_out=tuple(left_out),
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+
+def _walk(root: Path, *, several: bool) -> Iterator[_Found]:
+    """Files below a folder in the order of their names, links to folders not followed; or the file itself.
+
+    Of several folders the paths begin with the folder's own name.
+    """
+    if not root.exists():
+        raise UsageError(
+            "there is no such file or folder", where=str(root), remedy="name a folder of results, or files"
+        )
+    if not root.is_dir():
+        yield _Found(path=root, relative=root.name)
+        return
+    count = 0
+    for folder, names, files in os.walk(root):
+        names.sort()
+        for name in sorted(files):
+            count += 1
+            if count > _MOST_FILES:
+                what = f"there are more than {_MOST_FILES:,} files"
+                raise UsageError(what, where=str(root), remedy="import one of its folders at a time")
+            path = Path(folder) / name
+            below = os.fsencode(path.relative_to(root.parent if several else root).as_posix())
+            yield _Found(path=path, relative=below.decode("utf-8", "replace"))
+
+
+def _choose(
+    found: Sequence[_Found], pattern: PathPattern | None
+) -> tuple[list[tuple[_Found, Mapping[str, str]]], list[_Found]]:
+    """Files that fit, with their levels, and the others."""
+    chosen, others = [], []
+    for each in found:
+        levels = {} if pattern is None else pattern.match(each.relative)
+        if levels is None:
+            others.append(each)
+        else:
+            chosen.append((each, levels))
+    return chosen, others
+
+
+def _find_logs(
+    chosen: Sequence[tuple[_Found, Mapping[str, str]]], others: Sequence[_Found]
+) -> tuple[dict[str, tuple[_Found, ...]], list[str]]:
+    """pgbench's logs by the result beside which they lie, which has the name of their prefix; and what is left.
+
+    Logs of two processes beside one result belong to nobody knows which of its runs, and are left.
+    """
+    results = {each.relative.rpartition(".")[0] or each.relative: each.relative for each, _ in chosen}
+    by_process: dict[str, dict[str, list[_Found]]] = defaultdict(lambda: defaultdict(list))
+    unfit = []
+    for each in others:
+        name = LOG_NAME.fullmatch(each.relative)
+        if name is not None and name["prefix"] in results:
+            by_process[results[name["prefix"]]][name["pid"]].append(each)
+        else:
+            unfit.append(each.relative)
+    logs: dict[str, tuple[_Found, ...]] = {}
+    for result, processes in by_process.items():
+        if len(processes) == 1:
+            logs[result] = tuple(next(iter(processes.values())))
+        else:
+            unfit += [each.relative for files in processes.values() for each in files]
+    return logs, unfit
+
+
+def _read(found: _Found) -> tuple[str, int]:
+    try:
+        content = read_regular(found.path, most=sizes.FOREIGN_FILE)
+    except OSError as error:
+        remedy = "check its owner and permissions, or leave it out by a narrower --pattern"
+        raise UsageError(f"it cannot be read: {error.strerror}", where=str(found.path), remedy=remedy) from None
+    return content.decode("utf-8", "replace").removeprefix("\ufeff"), len(content)
+
+
+def _refuse_size(total: int) -> None:
+    if total > sizes.FOREIGN_FILES:
+        remedy = "import fewer folders at a time, or give a narrower --pattern"
+        raise UsageError(f"the files are larger than {sizes.FOREIGN_FILES >> 20:,} MiB together", remedy=remedy)
+
+
+def _with_logs(results: tuple[Result, ...], logs: Sequence[_Found]) -> tuple[Result, ...]:
+    """A single result with the start that its logs tell, and whether its throughput was steady."""
+    if len(results) != 1 or not logs:
+        return results
+    texts, whole = [], True
+    for each in logs:
+        try:
+            with open_regular(each.path) as stream:
+                content = stream.read(sizes.FOREIGN_LOG + 1)
+        except OSError:
+            return results
+        whole = whole and len(content) <= sizes.FOREIGN_LOG
+        texts.append(content.decode("ascii", "replace"))
+    logged = read_logs(texts, whole=whole)
+    if logged is None:
+        return results
+    (result,) = results
+    opening = logged.opening if logged.opening is not None else result.opening
+    return (replace(result, started=logged.started, opening=opening),)
+
+
+def _place(result: Result, source: str, levels: Mapping[str, str], task: ImportTask) -> Placed:
+    """What the path says goes before what the file says."""
+    wanted = task.terms.metrics
+    measured = {name: value for name, value in result.measurements.items() if not wanted or name in wanted}
+    named = frozenset({*levels, *task.terms.columns, *task.terms.index, *task.question.compared})
+    return Placed(
+        result=replace(result, measurements=measured),
+        source=source,
+        dimensions={**levels, **{name: level for name, level in result.said.items() if name not in levels}},
+        named=named,
+    )
+
+
+def _refuse_nothing(
+    task: ImportTask, kind: Format, chosen: Sequence[object], unfit: Sequence[str], left_out: Sequence[LeftOut]
+) -> None:
+    where = ", ".join(map(str, task.paths[:3]))
+    if not chosen:
+        what = f"none of {len(unfit):,} files fits the pattern" if unfit else "there are no files"
+        first = (f"the first of them: {unfit[0]}",) if unfit else ()
+        raise UsageError(
+            what, where=where, details=first, remedy="compare the pattern with their paths below the folder"
+        )
+    details = tuple(f"{each.where}: {each.what}" for each in left_out[:5])
+    raise UsageError(
+        f"there is no result in {render_count(len(chosen), 'file')}", where=where, details=details,
+        remedy=f"--format {task.format} takes {kind.title}: choose another format, or another pattern",
+    )  # fmt: skip
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        create(file, text.encode("utf-8", "replace"))
+    except FileExistsError:
+        raise UsageError("the file exists", where=str(file), remedy="remove it, or name another with -o") from None
+    except OSError as error:
+        error_class = DiskFullError if is_full(error) else PgstrataError
+        what = f"the observations cannot be written: {error.strerror}"
+        raise error_class(what, where=str(file), remedy="name another place with -o") from None

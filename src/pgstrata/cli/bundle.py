@@ -1,0 +1,54 @@
+"""`pgstrata bundle | unbundle`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def bundle(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="A new file; default NAME.tar.xz.")
+    ] = None,
+    sign: Annotated[
+        Path | None, typer.Option("--sign", metavar="KEY", help="Sign it with your SSH key (ssh-keygen -Y sign).")
+    ] = None,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous", help="Replace names of hosts and users, addresses, paths, serial numbers.")
+    ] = False,
+    hide: Annotated[
+        list[str] | None, typer.Option("--hide", metavar="WORD", help="With --anonymous: this word, too (repeatable).")
+    ] = None,
+) -> None:
+    """Write a study into one file that can be sent: checked as a whole where it is opened, with the same verdicts.
+
+    `show`, `report` and `gate` take the file as they take a folder.
+    """
+    from pgstrata.app.bundle import bundle_study
+    from pgstrata.errors import UsageError
+    from pgstrata.report.commands.bundle import render_bundled
+
+    if hide and not anonymous:
+        raise UsageError("--hide was given without --anonymous", remedy="add --anonymous")
+    print(render_bundled(bundle_study(study, output, key=sign, anonymous=anonymous, hidden=hide or ())), end="")
+
+
+def unbundle(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A bundle.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="A new folder; default studies/NAME.")
+    ] = None,
+    signer: Annotated[
+        Path | None,
+        typer.Option("--signer", metavar="FILE", help="Whose signature it must have (ssh's allowed signers)."),
+    ] = None,
+) -> None:
+    """Check a bundle and unpack it into the folder of its study.
+
+    Nothing is left behind of one that was altered. Exit code 2: it was, or it is not signed as asked for.
+    """
+    from pgstrata.app.bundle import unbundle as unpack_and_check
+    from pgstrata.report.commands.bundle import render_unbundled
+
+    print(render_unbundled(unpack_and_check(file, output, signers=signer)), end="")

@@ -1,0 +1,84 @@
+"""`pgstrata merge`, and merged studies shown, reported and judged."""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from pgstrata.cli.options import end_with
+
+
+def merge(
+    studies: Annotated[
+        list[str], typer.Argument(metavar="STUDY...", help="Two or more studies or bundles; NAME=STUDY names one.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="A new folder.")],
+    factor: Annotated[
+        str, typer.Option("--factor", metavar="NAME", help="What they differ in: host, boot, day, ....")
+    ] = "host",
+) -> None:
+    """Make one study of the studies of several machines, boots or days.
+
+    They have to ask the same of the same environments. Blocks stay those of their study. `show`, `report` and `gate`
+    take the folder.
+    """
+    from pgstrata.app.merge import merge_studies
+
+    answer = merge_studies(studies, output, factor)
+    print(f"merged: {output} ({len(answer.parts)} studies; pgstrata show {output})")
+
+
+def is_merged(folder: Path, *refused: tuple[str, object]) -> bool:
+    """Whether it is a merged study. UsageError where an option was given (name and value) that it does not take."""
+    with suppress(OSError):
+        if (folder / "merged.json").is_file():
+            if given := [name for name, value in refused if value]:
+                from pgstrata.errors import UsageError
+
+                remedy = f"give it a single part: {folder}/parts/NAME"
+                raise UsageError("a merged study does not take this option", where=given[0], remedy=remedy)
+            return True
+    return False
+
+
+def show_merged(folder: Path, *, json: bool, markdown: bool, plain: bool) -> None:
+    """The answer of a merged study, as `show` shows one of a study."""
+    from pgstrata.app.merge import load_merged
+    from pgstrata.report.answer.merged import make_merged_document, merged_json
+    from pgstrata.report.blocks.markdown import emit_markdown
+    from pgstrata.report.blocks.text import emit_text
+
+    answer = load_merged(folder)
+    if json:
+        print(merged_json(answer))
+    elif plain or markdown or not sys.stdout.isatty():
+        print((emit_markdown if markdown else emit_text)(make_merged_document(answer)))
+    else:
+        from rich.console import Console
+
+        from pgstrata.report.blocks.terminal import emit_terminal
+
+        console = Console()
+        console.print(emit_terminal(make_merged_document(answer), console.width))
+
+
+def report_merged(folder: Path, target: Path) -> None:
+    """Write the report of a merged study."""
+    from pgstrata.app.merge import load_merged
+    from pgstrata.app.report import write_page
+    from pgstrata.report.answer.merged import make_merged_document
+
+    print(f"report: {write_page(make_merged_document(load_merged(folder)), target, option='-o')}")
+
+
+def gate_merged(folder: Path, *, json: bool) -> NoReturn:
+    """Judge a merged study: worse in any part is worse."""
+    from pgstrata.app.merge import load_merged
+    from pgstrata.compare.merged import merged_code
+    from pgstrata.report.answer.merged import merged_json, say_merged
+
+    answer = load_merged(folder)
+    text = merged_json(answer) if json else "".join(f"{line}.\n" for line in say_merged(answer))
+    end_with(text, merged_code(answer))

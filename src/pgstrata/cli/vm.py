@@ -1,0 +1,68 @@
+"""`pgstrata vm build | boot | list | clean`."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+vm_app = typer.Typer(
+    help="Virtual machines that pgstrata makes and boots.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the image.")]
+
+
+@vm_app.command("build")
+def vm_build(
+    name: Name,
+    suite: Annotated[str, typer.Option(help="The suite of the distribution.")] = "bookworm",
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option("--kernel", help="A series or release such as 6.1, path:FILE.deb or build:TREE; once for each."),
+    ] = None,
+) -> None:
+    """Make an image: a root file system with sshd, and kernels. Packages come from this machine's own sources."""
+    from pgstrata.app.vms import build_image
+
+    image = build_image(name, suite=suite, kernels=tuple(kernel or ("6.1",)), note=_tell)
+    print(f"{image.name}: {image.suite}, kernels {', '.join(image.kernels)}, in {image.folder}")
+
+
+@vm_app.command("boot")
+def vm_boot(
+    name: Name,
+    kernel: Annotated[str, typer.Option("--kernel", help="A series or release; the image's newest if none.")] = "",
+) -> None:
+    """Boot an image once to see that it comes up, and stop it again."""
+    from pgstrata.app.vms import try_image
+
+    print(try_image(name, kernel=kernel, tell=_tell))
+
+
+@vm_app.command("list")
+def vm_list() -> None:
+    """Show the images that are there, and the room that they take."""
+    from pgstrata.app.vms import show_images
+    from pgstrata.units import render_bytes
+
+    rows = show_images()
+    for row in rows:
+        image = row.image
+        print(f"{image.name}  {image.suite}  {render_bytes(row.taken)}  kernels {', '.join(image.kernels)}")
+    if not rows:
+        print("there is no image: pgstrata vm build NAME makes one")
+
+
+@vm_app.command("clean")
+def vm_clean(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]", help="All if none.")] = None,
+) -> None:
+    """Remove images, and the data disks of studies with them; none of them may run."""
+    from pgstrata.app.vms import clean_images
+
+    gone = clean_images(names or ())
+    print(f"removed: {', '.join(gone)}" if gone else "there was no such image")
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)

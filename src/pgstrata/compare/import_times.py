@@ -1,0 +1,114 @@
+"""What the times and the order of others' measurements say: turns that were none, and a machine that drifts."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from pgstrata.model.doubts import Doubt, DriftingRepeats, InSequence, NamedDoubt
+from pgstrata.model.observation import Observation
+from pgstrata.model.question import Question
+from pgstrata.model.runs import Validity
+from pgstrata.sources.moments import parse_moment
+from pgstrata.stats.ranks import FloatArray
+
+_FEWEST: Final = 2
+_FEWEST_TURNS: Final = 3
+_FEWEST_REPEATS: Final = 3
+_MOST_REPEATS: Final = 200
+_FEWEST_UNTIMED: Final = 3
+"""Series from which on the order of a file counts, where no time stamps give the order of its rows."""
+_SURE: Final = 2.576
+"""Quantile of the normal distribution: two sides of 1 % together."""
+_DRIFT_AT_LEAST: Final = math.log(1.01)
+
+_Starts = dict[tuple[str, str], list[float]]
+
+
+def doubt_times(question: Question, observations: Sequence[Observation]) -> Iterator[Doubt]:
+    """Doubts about the order in which environments and their repeats were measured.
+
+    Args:
+        question: which metric, which environments and cells, and whether there are blocks.
+        observations: in the order of their source; those that count as one are one.
+    """
+    apart, told = find_sequences(observations, question.baseline, question.environments)
+    if question.blocks:
+        if question.blocks >= _FEWEST_TURNS and apart:
+            yield NamedDoubt(code="turns_contradicted", names=apart)
+        return
+    if apart:
+        yield InSequence(environments=apart, baseline=question.baseline, of=told)
+    yield from _find_drift(question, observations)
+
+
+def find_sequences(
+    observations: Sequence[Observation], baseline: str, environments: Sequence[str]
+) -> tuple[tuple[str, ...], int]:
+    """Environments that began before all, or after all, of the baseline in every cell; and how many could be told.
+
+    It takes time stamps of all observations, and two of either environment.
+    """
+    starts = _collect_starts(observations)
+    cells = dict.fromkeys(cell for _, cell in starts)
+    apart, told = [], 0
+    for name in environments:
+        shared = [cell for cell in cells if (name, cell) in starts and (baseline, cell) in starts]
+        sides = [(starts[name, cell], starts[baseline, cell]) for cell in shared]
+        if sum(map(len, (one for one, _ in sides))) < _FEWEST or sum(map(len, (two for _, two in sides))) < _FEWEST:
+            continue
+        told += 1
+        if all(max(one) < min(two) or min(one) > max(two) for one, two in sides):
+            apart.append(name)
+    return tuple(apart), told
+
+
+def _collect_starts(observations: Sequence[Observation]) -> _Starts:
+    """Starts in seconds since 1970 by target and cell; empty where one is not known."""
+    found: _Starts = defaultdict(list)
+    for each in observations:
+        moment = parse_moment(each.span.started) if each.span is not None else None
+        if moment is None:
+            return {}
+        found[each.target, each.cell].append(moment.timestamp())
+    return found
+
+
+def _find_drift(question: Question, observations: Sequence[Observation]) -> Iterator[DriftingRepeats]:
+    """Kendall's S of repeats and their order, summed over series as strata (Hirsch et al. 1982, seasonal Kendall test).
+
+    Without a trend each S has mean 0 and variance n (n - 1) (2 n + 5) / 18 (Kendall 1975); ties make it smaller, so
+    that the test is on the safe side. The sum is near normal from a few series on, and is corrected for continuity.
+    """
+    valid = [each for each in observations if each.validity is not Validity.INVALID]
+    timed = bool(_collect_starts(valid))
+    series = [each for each in _in_order(question, valid, timed=timed) if each.size >= _FEWEST_REPEATS]
+    total = sum(map(_kendall, series))
+    variance = sum(n * (n - 1) * (2 * n + 5) / 18 for n in (values.size for values in series))
+    if len(series) < (1 if timed else _FEWEST_UNTIMED) or abs(total) - 1 <= _SURE * math.sqrt(variance):
+        return
+    changes = np.array([values[-1] - values[0] for values in series])
+    change = float(np.median(changes))
+    if change * total > 0 and abs(change) >= _DRIFT_AT_LEAST:
+        alike = int((changes * change > 0).sum())
+        yield DriftingRepeats(change=math.exp(change), alike=alike, of=len(series), timed=timed)
+
+
+def _in_order(question: Question, observations: Sequence[Observation], *, timed: bool) -> list[FloatArray]:
+    """Logarithms of the repeats of each environment in each cell, by time where it is known, else by their source."""
+    groups: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    for place, each in enumerate(observations):
+        moment = parse_moment(each.span.started) if timed and each.span is not None else None
+        at = moment.timestamp() if moment is not None else float(place)
+        groups[each.target, each.cell].append((at, math.log(each.measurements[question.metric])))
+    return [np.array([value for _, value in sorted(group)])[:_MOST_REPEATS] for group in groups.values()]
+
+
+def _kendall(values: FloatArray) -> int:
+    """Pairs that rise less those that fall."""
+    signs = np.sign(values[None, :] - values[:, None])
+    return int(np.triu(signs, k=1).sum())

@@ -1,0 +1,205 @@
+"""Studies of several machines, boots or days together: what is compared within parts, and what between them.
+
+A block belongs to one part, so that environments of different parts never share one. Within parts the blocks decide, by
+the rule of a study; the headlines of all parts share the error probability. Between parts nothing was measured side by
+side: effects and levels are compared by the unpaired form, exploratory, and a difference of levels is confounded with
+whatever else differs between the parts. Of a type of machine the machine is the replicate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from pgstrata.compare.gate import gate_code
+from pgstrata.compare.pairing.arms import sort_runs
+from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells, to_interval, to_ratio
+from pgstrata.compare.verdicts.comparisons import find, to_comparison
+from pgstrata.compare.verdicts.doubts import find_doubts
+from pgstrata.compare.verdicts.judging import Judged, ask, judge_family, make_rule
+from pgstrata.errors import ExitCode
+from pgstrata.model.answer import Interval, Verdict
+from pgstrata.model.experiment import Experiment
+from pgstrata.model.merged import (
+    HOST,
+    LEAST_INSTANCES,
+    Between,
+    MergedAnswer,
+    MergedPart,
+    PartComparison,
+    TypeEffect,
+    Unlike,
+)
+from pgstrata.stats.ranks import FloatArray
+from pgstrata.stats.student import two_sided_point
+from pgstrata.stats.unpaired import decide_unpaired
+from pgstrata.units import Direction
+
+_ERROR: Final = 0.05
+
+
+def find_unlike(parts: Sequence[MergedPart]) -> Unlike | None:
+    """Why parts cannot be merged: they ask something else, or were copied from each other; None if they can be."""
+    first, seen = parts[0], dict[tuple[str, str], str]()
+    for part in parts:
+        one, other = _asked(first.study.plan.experiment), _asked(part.study.plan.experiment)
+        for what, value in one.items():
+            if other[what] != value:
+                return Unlike(first=first.name, other=part.name, what=what)
+        for run in part.study.runs:
+            earlier = seen.setdefault((run.identity, run.started), part.name)
+            if earlier != part.name:
+                return Unlike(first=earlier, other=part.name, run=run.identity)
+    return None
+
+
+def _asked(experiment: Experiment) -> dict[str, object]:
+    return {
+        "metric": experiment.metric,
+        "threshold": experiment.threshold,
+        "baseline": experiment.baseline,
+        "cells": tuple(cell.identity for cell in experiment.cells),
+        "environments": tuple((each.name, each.control) for each in experiment.environments),
+    }
+
+
+def merge_parts(name: str, factor: str, parts: Sequence[MergedPart]) -> MergedAnswer:
+    """All that can be said of parts for which `find_unlike` has found nothing."""
+    judged = _judge(parts)
+    return MergedAnswer(
+        name=name,
+        factor=factor,
+        parts=tuple(parts),
+        comparisons=tuple(_to_comparison(part, each) for part, found in judged for each in found),
+        effects=tuple(_compare_effects(judged)),
+        levels=tuple(_compare_levels(judged)),
+        types=tuple(_judge_types(judged)) if factor == HOST else (),
+        unlike=_unlike_settings(parts),
+    )
+
+
+def merged_code(answer: MergedAnswer) -> ExitCode:
+    """The exit code of `gate`: worse in any part is worse, and a control that differs is a reason to doubt."""
+    asked = [item.comparison.verdict for item in answer.comparisons if not item.comparison.control]
+    controls = {item.comparison.verdict for item in answer.comparisons if item.comparison.control}
+    return gate_code(asked, doubtful=bool(controls & {Verdict.BETTER, Verdict.WORSE}))
+
+
+_JudgedParts = Sequence[tuple[MergedPart, Sequence[Judged]]]
+
+
+def _judge(parts: Sequence[MergedPart]) -> _JudgedParts:
+    """The headlines of each part; all but controls are one family."""
+    heads = [_heads(part) for part in parts]
+    asked = iter(judge_family([head for found in heads for head in found if head.control is None]))
+    controls = {
+        id(head): each for found in heads for head in found if head.control is not None for each in judge_family([head])
+    }
+    return [
+        (part, [controls[id(head)] if head.control is not None else next(asked) for head in found])
+        for part, found in zip(parts, heads, strict=True)
+    ]
+
+
+def _heads(part: MergedPart) -> list[Pairing]:
+    question = ask(part.study.plan)
+    arms = sort_runs(part.study.runs, frozenset({question.metric}))
+    return [over_cells(pair_cells(arms, question, name)) for name in question.environments]
+
+
+def _to_comparison(part: MergedPart, judged: Judged) -> PartComparison:
+    finding = find(judged, over=True)
+    return PartComparison(part=part.name, comparison=to_comparison(finding, find_doubts(finding)))
+
+
+def _compare_effects(judged: _JudgedParts) -> Iterator[Between]:
+    """Whether an environment's difference from the baseline is another one than in the first part."""
+    (first, base), *others = judged
+    for part, found in others:
+        for one, other in zip(base, found, strict=True):
+            if one.pairing.control is None:
+                sign = other.pairing.question.sign
+                values, base_values = np.exp(sign * other.pairing.sample), np.exp(sign * one.pairing.sample)
+                yield _between(other.pairing, other.pairing.environment, (part, values), (first, base_values))
+
+
+def _compare_levels(judged: _JudgedParts) -> Iterator[Between]:
+    """By how much the metric itself differs from that in the first part, the baseline's first."""
+    (first, base), *others = judged
+    for part, found in others:
+        pairs = list(zip(base, found, strict=True))
+        for one, other in pairs[:1]:
+            sides = (part, other.pairing.base_levels), (first, one.pairing.base_levels)
+            yield _between(other.pairing, other.pairing.question.baseline, *sides)
+        for one, other in pairs:
+            if one.pairing.control is None:
+                sides = (part, other.pairing.levels), (first, one.pairing.levels)
+                yield _between(other.pairing, other.pairing.environment, *sides)
+
+
+def _between(
+    pairing: Pairing, environment: str, side: tuple[MergedPart, FloatArray], base: tuple[MergedPart, FloatArray]
+) -> Between:
+    question = pairing.question
+    values, base_values = (found[np.isfinite(found) & (found > 0)] for _, found in (side, base))
+    decision = decide_unpaired(
+        values, base_values, rule=make_rule(question), higher_is_better=question.direction is Direction.HIGHER
+    )
+    shown = decision.estimate
+    return Between(
+        environment=environment,
+        part=side[0].name,
+        reference=base[0].name,
+        verdict=decision.verdict,
+        effect=to_ratio(question.sign * shown.centre) if shown else None,
+        interval=to_interval(shown.interval, question.sign) if shown else None,
+        values=values.size,
+        base_values=base_values.size,
+    )
+
+
+# ------------------------------------------------------------------------------------------------ types of machines
+
+
+def _judge_types(judged: _JudgedParts) -> Iterator[TypeEffect]:
+    kinds = dict.fromkeys(part.kind for part, _ in judged)
+    for kind in kinds:
+        members = [found for part, found in judged if part.kind == kind]
+        for place, one in enumerate(members[0]):
+            if one.pairing.control is None:
+                yield _judge_type(kind, [found[place] for found in members])
+
+
+def _judge_type(kind: str, machines: Sequence[Judged]) -> TypeEffect:
+    """Student's t over the estimates of the machines: each counts once, however many blocks it has."""
+    name = machines[0].pairing.environment
+    estimates = [each.decision.estimate for each in machines if each.pairing.is_estimable]
+    centres = np.array([found.centre for found in estimates if found is not None])
+    if not kind or centres.size < LEAST_INSTANCES:
+        return TypeEffect(kind=kind, environment=name, instances=len(machines))
+    sign, mean = machines[0].pairing.question.sign, float(centres.mean())
+    error = float(centres.std(ddof=1)) / math.sqrt(centres.size)
+    reach = two_sided_point(_ERROR, centres.size - 1) * error
+    low, high = sorted((to_ratio(sign * (mean - reach)), to_ratio(sign * (mean + reach))))
+    return TypeEffect(
+        kind=kind,
+        environment=name,
+        instances=len(machines),
+        effect=to_ratio(sign * mean),
+        interval=Interval(low=low, high=high),
+    )
+
+
+def _unlike_settings(parts: Sequence[MergedPart]) -> tuple[str, ...]:
+    first, *others = (part.study.plan.experiment for part in parts)
+    found = {
+        name
+        for other in others
+        for one, another in zip(first.environments, other.environments, strict=True)
+        for name in {*one.settings, *another.settings}
+        if one.settings.get(name) != another.settings.get(name)
+    }
+    return tuple(sorted(found))

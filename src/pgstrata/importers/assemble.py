@@ -1,0 +1,227 @@
+"""From results with dimensions to observations: environments, cells, repeats, blocks."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.compare.import_times import find_sequences
+from pgstrata.errors import UsageError
+from pgstrata.importers.results import Placed
+from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.levels import sort_levels
+from pgstrata.model.observation import Observation, PairingKey, Repeats, TimeSpan
+from pgstrata.sources.moments import render_moment
+
+REPEATED: Final = ("run", "repeat", "repetition", "iteration", "turn", "round", "trial", "block")
+"""Dimensions that number repeats unless the user names another."""
+_ENVIRONMENT: Final = "environment"
+_MOST_LEVELS: Final = 4
+_MOST_APART: Final = 5
+_UNFIT: Final = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportQuestion:
+    """What the user says of the results: what is compared, what numbers repeats, how these were measured."""
+
+    compared: tuple[str, ...] = ()
+    repeat: str | None = None
+    repeats: Repeats = Repeats.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """Observations, sorted by environment, cell and time or repeat; what they are made of.
+
+    `differing` are facts that nobody named and that differ between environments only, with the number of their levels.
+    """
+
+    observations: tuple[Observation, ...]
+    compared: tuple[str, ...]
+    cells: tuple[str, ...]
+    repeat: str
+    differing: tuple[str, ...]
+
+
+def assemble(placed: Sequence[Placed], question: ImportQuestion, suggested: str) -> Assembled:
+    """Observations of results.
+
+    Args:
+        placed: at least one.
+        question: what the user says.
+        suggested: the dimension that the format itself compares; empty where it has none.
+
+    Raises:
+        UsageError: nothing says what is compared or what numbers the repeats, or the time stamps contradict the turns.
+    """
+    levels = _collect_levels(placed)
+    repeat = _choose_repeat(levels, question)
+    compared = _choose_compared(levels, question, suggested, repeat)
+    cells = _choose_cells(placed, levels, compared, repeat)
+    ordered = {name: {level: place for place, level in enumerate(sort_levels(name, tuple(found)))}
+               for name, found in levels.items()}  # fmt: skip
+
+    def place_of(each: Placed) -> tuple[object, ...]:
+        ranks = [ordered[name].get(each.dimensions.get(name, ""), -1) for name in (*compared, *cells)]
+        moment = each.result.started.timestamp() if each.result.started else 0.0
+        turn = ordered[repeat].get(each.dimensions.get(repeat, ""), -1) if repeat else 0
+        return (*ranks, moment, turn, each.source, each.result.line)
+
+    found = _to_observations(sorted(placed, key=place_of), compared, cells, repeat, question.repeats, ordered)
+    if question.repeats is Repeats.IN_TURNS:
+        _refuse_contradiction(found)
+    return Assembled(
+        observations=tuple(found),
+        compared=compared,
+        cells=cells,
+        repeat=repeat,
+        differing=_find_differing(placed, levels, (*compared, *cells, repeat), compared),
+    )
+
+
+def _collect_levels(placed: Iterable[Placed]) -> dict[str, dict[str, None]]:
+    """Levels of each dimension, as first met."""
+    found: dict[str, dict[str, None]] = {}
+    for each in placed:
+        for name, level in each.dimensions.items():
+            found.setdefault(name, {})[level] = None
+    return found
+
+
+def _choose_repeat(levels: Mapping[str, Mapping[str, None]], question: ImportQuestion) -> str:
+    if question.repeat is not None:
+        if question.repeat not in levels:
+            remedy = f"choose one of {', '.join(levels)}"
+            raise UsageError(f"there is no dimension {question.repeat!r}", where="--repeat", remedy=remedy)
+        return question.repeat
+    known = [name for name in REPEATED if name in levels and name not in question.compared]
+    if len(known) > 1:
+        raise UsageError(
+            f"several dimensions may number the repeats: {', '.join(known)}",
+            where="--repeat",
+            remedy=f"say which one does, such as --repeat {known[0]}",
+        )
+    return known[0] if known else ""
+
+
+def _choose_compared(
+    levels: Mapping[str, Mapping[str, None]], question: ImportQuestion, suggested: str, repeat: str
+) -> tuple[str, ...]:
+    unknown = next((name for name in question.compared if name not in levels), None)
+    if unknown is not None:
+        remedy = f"choose among {', '.join(levels) or 'none: name dimensions with --pattern or --columns'}"
+        raise UsageError(f"there is no dimension {unknown!r}", where="--compare", remedy=remedy)
+    if question.compared:
+        return question.compared
+    for name in (_ENVIRONMENT, suggested):
+        if name in levels:
+            return (name,)
+    several = [name for name, found in levels.items() if len(found) > 1 and name != repeat]
+    if len(several) == 1:
+        return (several[0],)
+    said = "; ".join(f"{name} ({_list(found)})" for name, found in levels.items() if name in several)
+    raise UsageError(
+        "nothing says which dimension is compared",
+        where="--compare",
+        details=(said,) if said else (),
+        remedy=f"name it, such as --compare {several[0]}" if several else "name dimensions by --pattern",
+    )
+
+
+def _list(levels: Mapping[str, None]) -> str:
+    shown = ", ".join(list(levels)[:_MOST_LEVELS])
+    return f"{shown} and {len(levels) - _MOST_LEVELS} more" if len(levels) > _MOST_LEVELS else shown
+
+
+def _choose_cells(
+    placed: Sequence[Placed], levels: Mapping[str, Mapping[str, None]], compared: tuple[str, ...], repeat: str
+) -> tuple[str, ...]:
+    """Dimensions that the user named and that vary; of others those that split what would be one cell otherwise."""
+    named = {name for each in placed[:1] for name in each.named}
+    cells: list[str] = []
+    for name in sorted(levels, key=lambda each: each not in named):
+        if name in compared or name == repeat or len(levels[name]) < 2:  # noqa: PLR2004 - a single level tells nothing
+            continue
+        groups: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for each in placed:
+            groups[tuple(each.dimensions.get(key, "") for key in (*compared, *cells))].add(
+                each.dimensions.get(name, "")
+            )
+        if name in named or any(len(found) > 1 for found in groups.values()):
+            cells.append(name)
+    return tuple(cells)
+
+
+def _find_differing(
+    placed: Sequence[Placed],
+    levels: Mapping[str, Mapping[str, None]],
+    known: tuple[str, ...],
+    compared: tuple[str, ...],
+) -> tuple[str, ...]:
+    """Facts that are the same within each environment, but not in all of them."""
+    found = []
+    for name in levels:
+        if name in known or len(levels[name]) < 2:  # noqa: PLR2004 - a single level differs from nothing
+            continue
+        within: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for each in placed:
+            within[tuple(each.dimensions.get(key, "") for key in compared)].add(each.dimensions.get(name, ""))
+        if all(len(each) == 1 for each in within.values()):
+            found.append(name)
+    return tuple(found)
+
+
+def _to_observations(
+    placed: Sequence[Placed], compared: tuple[str, ...], cells: tuple[str, ...], repeat: str, repeats: Repeats,
+    ordered: Mapping[str, Mapping[str, int]],
+) -> list[Observation]:  # fmt: skip
+    """In turns: the repeats are blocks by their number or, without one, by their place in each environment and cell."""
+    counted: Counter[tuple[str, str, str]] = Counter()
+    blocks: dict[tuple[int, int], PairingKey] = {}
+    found = []
+    for each in placed:
+        target = " ".join(_name(each.dimensions.get(name, "")) for name in compared) or "(none)"
+        cell = " ".join(f"{name}={_name(each.dimensions.get(name, '(none)'))}" for name in cells) or ALL_CELLS
+        turn = each.dimensions.get(repeat, "") if repeat else ""
+        counted[target, cell, turn] += 1
+        key = None
+        if repeats is Repeats.IN_TURNS:
+            again = counted[target, cell, turn]
+            number = (ordered[repeat].get(turn, -1) if repeat else 0, again)
+            label = " ".join(filter(None, (turn, str(again) if again > 1 or not turn else "")))
+            key = blocks.setdefault(number, PairingKey(number=len(blocks) + 1, label=label))
+        started = each.result.started
+        span = TimeSpan(started=render_moment(started), seconds=each.result.seconds) if started is not None else None
+        found.append(
+            Observation(
+                target=target, cell=cell, measurements=each.result.measurements, key=key, span=span,
+                provenance=f"{each.source}:{each.result.line}" if each.result.line > 1 else each.source,
+                opening=each.result.opening, dimensions=each.dimensions,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _name(level: str) -> str:
+    return _UNFIT.sub(" ", level) or "(none)"
+
+
+def _refuse_contradiction(observations: Sequence[Observation]) -> None:
+    """Turns were none where one environment was measured before another, by the time stamps."""
+    names = tuple(dict.fromkeys(each.target for each in observations))
+    if len({each.key.number for each in observations if each.key is not None}) < 2:  # noqa: PLR2004 - one turn
+        return
+    for place, name in enumerate(names):
+        apart, _ = find_sequences(observations, name, names[place + 1 :])
+        if apart:
+            more = f" and {len(apart) - _MOST_APART} more" if len(apart) > _MOST_APART else ""
+            raise UsageError(
+                f"the time stamps contradict it: all runs of {name} were measured before, or after, all of "
+                f"{', '.join(apart[:_MOST_APART])}{more}",
+                where="--repeats in-turns",
+                remedy="say --repeats one-after-another, or leave the option out",
+            )

@@ -1,0 +1,107 @@
+"""Paths as dimensions: `{kernel}/{scale}/{run}/{mode}-{clients}.log`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.errors import UsageError
+
+_FIELD: Final = re.compile(r"\{([^{}]*)\}|\*")
+_NAME: Final = re.compile(r"[A-Za-z][\w-]{0,40}")
+_OPTION: Final = "--pattern"
+_EXAMPLE: Final = "write it as '{kernel}/{scale}/{run}/{mode}-{clients}.log'; * stands for what has no name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Component:
+    """A folder or file: literal texts around fields, one more than there are fields; an empty name has no dimension."""
+
+    literals: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathPattern:
+    """A pattern of paths below the folder that is imported."""
+
+    text: str
+    components: tuple[_Component, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Dimensions, in their order."""
+        return tuple(name for component in self.components for name in component.names if name)
+
+    def match(self, path: str) -> Mapping[str, str] | None:
+        """Levels by dimension of a path with `/`; None where it does not fit.
+
+        A field takes at least one character. Where a text between two fields occurs several times, its last place
+        counts: `{mode}-{clients}` reads `read-only-16` as mode `read-only` with 16 clients.
+        """
+        parts = path.split("/")
+        if len(parts) != len(self.components):
+            return None
+        found: dict[str, str] = {}
+        for part, component in zip(parts, self.components, strict=True):
+            levels = _match(part, component)
+            if levels is None:
+                return None
+            found.update((name, level) for name, level in zip(component.names, levels, strict=True) if name)
+        return found
+
+
+def parse_pattern(text: str) -> PathPattern:
+    """The pattern; UsageError where it is none."""
+    components = tuple(_parse_component(part, text) for part in text.strip("/").split("/"))
+    names = [name for component in components for name in component.names if name]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise _refuse(text, f"has {{{twice}}} twice", "write * for the second one")
+    return PathPattern(text=text, components=components)
+
+
+def _parse_component(part: str, text: str) -> _Component:
+    literals: list[str] = []
+    names: list[str] = []
+    end = 0
+    for found in _FIELD.finditer(part):
+        literal = part[end : found.start()]
+        if names and not literal:
+            raise _refuse(text, "has two fields with nothing between them", _EXAMPLE)
+        name = found[1] or ""
+        if found[1] is not None and not _NAME.fullmatch(name):
+            raise _refuse(text, f"has a field {found[0]!r}, which is no name", _EXAMPLE)
+        literals.append(literal)
+        names.append(name)
+        end = found.end()
+    literals.append(part[end:])
+    if any("{" in literal or "}" in literal for literal in literals):
+        raise _refuse(text, "has a bracket without its other half", _EXAMPLE)
+    return _Component(literals=tuple(literals), names=tuple(names))
+
+
+def _match(part: str, component: _Component) -> list[str] | None:
+    """Levels of the fields, found from the end: it takes one pass."""
+    first, *others = component.literals
+    if not component.names:
+        return [] if part == first else None
+    if not part.startswith(first) or not part.endswith(others[-1]):
+        return None
+    end = len(part) - len(others[-1])
+    levels: list[str] = []
+    for literal in reversed(others[:-1]):
+        # the field behind it takes at least one character
+        place = part.rfind(literal, len(first), end - 1)
+        if place < 0:
+            return None
+        levels.append(part[place + len(literal) : end])
+        end = place
+    levels.append(part[len(first) : end])
+    return levels[::-1] if all(levels) else None
+
+
+def _refuse(text: str, what: str, remedy: str) -> UsageError:
+    return UsageError(f"{text!r} {what}", where=_OPTION, remedy=remedy)

@@ -1,0 +1,119 @@
+"""The order of levels: versions, numbers, sizes, durations. Pure; nothing here knows what is measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from pgstrata.units import parse_bytes, parse_duration
+
+LISTED: Final = "environment"
+"""The factor of environments that are only listed, such as those of a table."""
+
+# 16, 9.6.24, maven:9.6, v6.12.5, 9.6beta1, 18rc1, 19devel, 4.7-rc3, 6.1.0-18-amd64: a number with dots behind the name
+# of a supplier, a stage before the release, or the number of a package and its flavour.
+_VERSION: Final = re.compile(
+    r"(?:[a-z]+:)?v?(?P<numbers>\d+(?:\.\d+)*)"
+    r"(?:[-._ ~]?(?P<stage>devel|dev|alpha|beta|rc)[-.]?(?P<of>\d*)|-(?P<package>\d+)(?:-[a-z][\w.+-]*)?)?"
+    r"(?:[+~](?:bpo|deb|pgdg|ubuntu)[\w.+~-]*)?",
+    re.ASCII,
+)
+_STAGES: Final = {"devel": -5, "dev": -5, "alpha": -4, "beta": -3, "rc": -2}
+_RELEASED: Final = -1
+"""Below every further number, so that 9.6 comes before 9.6.1, and above every stage, so that it comes after 9.6rc1."""
+_NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.ASCII)
+_LETTERS: Final = re.compile(r"[^\d+-]*")
+_DIGITS: Final = re.compile(r"(\d+)", re.ASCII)
+_VERSIONED: Final = frozenset({"server", "kernel"})
+_NAMED_VERSION: Final = re.compile(r"version|kernel|server|release|postgres|pg|major|minor", re.IGNORECASE)
+
+Key = tuple[float, ...]
+
+
+def version_key(level: str) -> Key | None:
+    """What versions are sorted by: 3.9 < 3.10, 9.6beta1 < 9.6rc1 < 9.6 < 9.6.1; None for what is no version."""
+    found = _VERSION.fullmatch(level)
+    if found is None:
+        return None
+    numbers = tuple(float(part) for part in found["numbers"].split("."))
+    if found["stage"]:
+        return (*numbers, _STAGES[found["stage"]], float(found["of"] or 0))
+    return (*numbers, _RELEASED, float(found["package"] or 0))
+
+
+def order_levels(factor: str, levels: Sequence[str]) -> tuple[str, ...]:
+    """Levels by what they mean: versions of servers and kernels, numbers, sizes, durations; else as they are."""
+    for read in (version_key,) if factor in _VERSIONED else (_number, _size, _duration):
+        keys = {level: read(level) for level in levels}
+        known = {level: key for level, key in keys.items() if key is not None}
+        if len(set(known.values())) == len(levels):
+            return tuple(sorted(levels, key=known.__getitem__))
+    return tuple(levels)
+
+
+def order_by_number(levels: Sequence[str]) -> tuple[str, ...]:
+    """The levels by version or number; empty where they have none, or one has not."""
+    for factor in ("server", LISTED):
+        if ordered := _order_bare(factor, levels):
+            return ordered
+    return ()
+
+
+def sort_levels(name: str, levels: Sequence[str]) -> tuple[str, ...]:
+    """Levels of what has this name in the order in which people expect them; the given order has no influence.
+
+    As `order_by_number`; numbers are taken as versions where the name says so (`version`, `kernel` ...), and with a
+    fraction below one never. What has no number at all is sorted as text, its digits by their value.
+    """
+    known = tuple(sorted(dict.fromkeys(levels), key=_natural))
+    fractions = any(level.startswith("0.") for level in known) and _NAMED_VERSION.search(name) is None
+    for factor in (LISTED,) if fractions else ("server", LISTED):
+        if ordered := _order_bare(factor, known):
+            return ordered
+    return known
+
+
+def _order_bare(factor: str, levels: Sequence[str]) -> tuple[str, ...]:
+    """`order_levels` without a name that all levels begin with; empty where some have no order."""
+    start = _LETTERS.match(levels[0]) if levels else None
+    shared = start.group() if start is not None else ""
+    if shared and all(level.startswith(f"{shared}-") for level in levels):
+        shared += "-"  # no sign, but part of the name
+    bare = [level.removeprefix(shared) if level.startswith(shared) else level for level in levels]
+    names = dict(zip(bare, levels, strict=True))
+    ordered = order_levels(factor, bare)
+    # levels that have no number stay as they were given
+    alike = len(levels) > 1 and ordered == order_levels(factor, bare[::-1])
+    return tuple(names[level] for level in ordered) if alike else ()
+
+
+def _natural(level: str) -> tuple[tuple[int, int, str], ...]:
+    """Digits by their value, before letters."""
+    return tuple(
+        (0, int(part), part) if part.isdecimal() and part.isascii() else (1, 0, part.casefold())
+        for part in _DIGITS.split(level)
+        if part
+    )
+
+
+def _number(level: str) -> Key | None:
+    return (float(level),) if _NUMBER.fullmatch(level) else None
+
+
+def _size(level: str) -> Key | None:
+    return _quantity(parse_bytes, level)
+
+
+def _duration(level: str) -> Key | None:
+    return _quantity(parse_duration, level)
+
+
+def _quantity(parse: Callable[[str], float], level: str) -> Key | None:
+    """Nothing has no need of a unit."""
+    if level.strip() == "0":
+        return (0.0,)
+    try:
+        return (float(parse(level)),)
+    except ValueError:
+        return None

@@ -1,0 +1,258 @@
+"""A merged study as one document, and as JSON: within parts, between parts, and of types of machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from pgstrata.model.answer import ALL_CELLS, Comparison, Interval, Verdict
+from pgstrata.model.experiment import Experiment
+from pgstrata.model.merged import HOST, LEAST_INSTANCES, Between, MergedAnswer, TypeEffect
+from pgstrata.model.metrics import METRICS
+from pgstrata.report.blocks.model import Column, Document, Listing, Paragraph, Section, Table, Tone, begin, end
+from pgstrata.report.figures.effects import NamedDifference, choose_domain, draw_differences
+from pgstrata.report.json.answer import comparison_fields
+from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.sentences.findings import say_doubt
+from pgstrata.report.sentences.names import TOGETHER, count, name_environment, name_where
+from pgstrata.report.sentences.verdicts import (
+    name_baseline,
+    render_interval,
+    render_shown,
+    shown_interval,
+    verdict_label,
+)
+from pgstrata.units import render_percent_change
+
+_MANY: Final = {HOST: "machines", "boot": "boots", "day": "days"}
+_WITHIN: Final = (
+    "Each part by itself: its environments against its baseline, block by block. Blocks belong to one part; "
+    "environments of different parts share none. The headlines of all parts share the error probability. `show` of a "
+    "folder below `parts` has everything of one part."
+)
+_EFFECTS: Final = (
+    "Whether the same difference is larger or smaller than in the first part: the differences of the blocks of either, "
+    "compared without blocks. Exploratory. Each part was measured until its own answer was there, which may make a "
+    "difference that was found early look a little larger than it is."
+)
+_LEVELS: Final = (
+    "The metric itself in one part against the first. Nothing was measured side by side: whatever else differs between "
+    "the parts (machine, day, neighbours) is in these figures, and blocks of one part say nothing of how much they "
+    "would differ another time. Exploratory."
+)
+
+
+def make_merged_document(answer: MergedAnswer) -> Document:
+    """Everything that is to be said and shown of studies together."""
+    experiment = answer.parts[0].study.plan.experiment
+    blocks = sum(part.study.measured_blocks for part in answer.parts)
+    sections = (
+        _within(answer),
+        *_between("How the differences differ", _EFFECTS, answer.effects, answer),
+        *_between("How the parts themselves differ", _LEVELS, answer.levels, answer),
+        *_types(answer),
+        Section("What this does not say", (Listing(tuple(end(begin(text)) for text in say_limits(answer))),)),
+    )
+    return Document(
+        name=f"Merged study {answer.name}",
+        title=experiment.question,
+        summary=f"{_count_parts(answer)} ({', '.join(part.name for part in answer.parts)}), {count(blocks, 'block')}.",
+        answer=tuple(Paragraph(end(begin(text))) for text in say_merged(answer)),
+        doubts=tuple(_say_doubts(answer)),
+        sections=sections,
+        colophon=f"Merged study {answer.name} · plans "
+        + ", ".join(dict.fromkeys(part.study.plan.identity for part in answer.parts)),
+    )
+
+
+def _count_parts(answer: MergedAnswer) -> str:
+    noun = _MANY.get(answer.factor, "")
+    return f"{len(answer.parts)} {noun}" if noun else f"{len(answer.parts)} levels of {answer.factor}"
+
+
+def say_merged(answer: MergedAnswer) -> Iterator[str]:
+    """For each environment what it came to in the parts, and whether that is the same in all."""
+    experiment = answer.parts[0].study.plan.experiment
+    base = name_baseline(experiment)
+    for environment in dict.fromkeys(item.comparison.environment for item in answer.comparisons):
+        found = [item for item in answer.comparisons if item.comparison.environment == environment]
+        name = name_environment(experiment.environment(environment), experiment)
+        place = name_where(found[0].comparison.cell, experiment)
+        where = f" over {place}" if place == TOGETHER else f" on {place}"
+        words = {verdict_label(item.comparison) for item in found}
+        each = "; ".join(
+            f"{item.part}: {render_shown(item.comparison) or 'no interval'}"
+            + (f", {verdict_label(item.comparison)}" if len(words) > 1 else "")
+            for item in found
+        )
+        said = (
+            f"{words.pop()} on each of these {_count_parts(answer)}" if len(words) == 1 else "not the same everywhere"
+        )
+        yield f"{name} against {base}{where}: {said} ({each})"
+
+
+def say_limits(answer: MergedAnswer) -> Iterator[str]:
+    """What cannot be claimed."""
+    yield f"the answer is about these {_count_parts(answer)}, and about no others"
+    if answer.factor == HOST:
+        kinds: dict[str, list[str]] = {}
+        for part in answer.parts:
+            kinds.setdefault(part.kind, []).append(part.name)
+        for kind, names in kinds.items():
+            if len(names) < LEAST_INSTANCES:
+                yield (
+                    f"of the type of {' and '.join(names)} ({kind or 'unknown'}) nothing can be claimed: "
+                    f"{count(len(names), 'machine')} of it, and it takes {LEAST_INSTANCES}"
+                )
+            else:
+                yield f"that {', '.join(names)} are different machines is what you said: they look alike"
+        yield "a difference between machines is confounded with the time at which each was measured"
+    else:
+        yield f"a difference between parts is confounded with whatever else changed with the {answer.factor}"
+    if answer.unlike:
+        shown = ", ".join(answer.unlike[:8]) + (", ..." if len(answer.unlike) > 8 else "")  # noqa: PLR2004
+        yield f"settings differ between the parts, so that their effect is in what differs: {shown}"
+
+
+def _say_doubts(answer: MergedAnswer) -> Iterator[str]:
+    for item in answer.comparisons:
+        yield from (f"{item.part}: {say_doubt(doubt)}".removesuffix(".") for doubt in item.comparison.warnings)
+
+
+def _within(answer: MergedAnswer) -> Section:
+    experiment = answer.parts[0].study.plan.experiment
+    items = [(item.part, item.comparison) for item in answer.comparisons]
+    comparisons = [item for _, item in items]
+    shown = [
+        NamedDifference(name=f"{part}: {_name(experiment, item)}", comparison=item, label=verdict_label(item))
+        for part, item in items
+    ]
+    domain = choose_domain(comparisons, experiment.threshold)
+    chart = draw_differences(
+        shown, baseline=f"{name_baseline(experiment)} there", threshold=experiment.threshold, domain=domain
+    )
+    verdicts = tuple(map(verdict_label, comparisons))
+    table = Table(
+        names=Column(title=answer.factor, cells=tuple(part for part, _ in items)),
+        columns=(
+            Column(title="environment", cells=tuple(_name(experiment, item) for item in comparisons), words=True),
+            Column(title="effect", cells=tuple(_change(item.effect) for item in comparisons)),
+            Column(title="interval, %", cells=tuple(map(_interval_of, comparisons))),
+            Column(title="blocks", cells=tuple(str(item.blocks) for item in comparisons)),
+            Column(
+                title="verdict", cells=verdicts, words=True, verdicts=tuple(item.verdict.value for item in comparisons)
+            ),
+        ),
+    )
+    title = f"Within each part, against {name_baseline(experiment)}"
+    return Section(title, (Paragraph(_WITHIN, Tone.HELP), chart, table), brief=True)
+
+
+def _name(experiment: Experiment, item: Comparison) -> str:
+    return name_environment(experiment.environment(item.environment), experiment)
+
+
+def _interval_of(item: Comparison) -> str:
+    return render_interval(shown_interval(item)) or "-"
+
+
+def _change(effect: float | None) -> str:
+    return "-" if effect is None else render_percent_change(effect)
+
+
+def _between(title: str, explained: str, items: Sequence[Between], answer: MergedAnswer) -> Iterator[Section]:
+    if not items:
+        return
+    experiment = answer.parts[0].study.plan.experiment
+    names = tuple(f"{item.part} against {item.reference}" for item in items)
+    environments = tuple(name_environment(experiment.environment(item.environment), experiment) for item in items)
+    columns = (
+        Column(title="environment", cells=environments, words=True),
+        Column(title="ratio", cells=tuple(_change(item.effect) for item in items)),
+        Column(title="interval, %", cells=tuple(render_interval(item.interval) or "-" for item in items)),
+        Column(title="blocks", cells=tuple(f"{item.values} : {item.base_values}" for item in items)),
+        Column(title="result", cells=tuple(map(_say_between, items)), words=True),
+    )
+    table = Table(names=Column(title=answer.factor, cells=names), columns=columns)
+    yield Section(title, (Paragraph(explained, Tone.NOTE), table), brief=True)
+
+
+def _say_between(item: Between) -> str:
+    if item.verdict in {Verdict.BETTER, Verdict.WORSE}:
+        return "differs"
+    if item.verdict is Verdict.INSUFFICIENT:
+        return "too few blocks"
+    return {Verdict.EQUIVALENT: "no difference", Verdict.NEGLIGIBLE: "differs, negligible"}.get(item.verdict, "unclear")
+
+
+def _types(answer: MergedAnswer) -> Iterator[Section]:
+    known = [item for item in answer.types if item.effect is not None]
+    if not known:
+        return
+    experiment = answer.parts[0].study.plan.experiment
+    base = name_baseline(experiment)
+    said = tuple(end(say_type(item, base, experiment)) for item in known)
+    note = (
+        "Each machine counts once, whatever its number of blocks; 95 % of confidence by Student's t, which takes the "
+        "machines for a random choice from all of the type, and their effects for normal. Exploratory."
+    )
+    yield Section("Of a type of machine", (Paragraph(note, Tone.NOTE), Listing(said)), brief=True)
+
+
+def say_type(item: TypeEffect, base: str, experiment: Experiment) -> str:
+    """The effect on machines of a type."""
+    name = name_environment(experiment.environment(item.environment), experiment)
+    what = METRICS[experiment.metric].title
+    figures = f"{_change(item.effect)} {render_interval(item.interval)}"
+    return f"{item.kind}: {name} against {base} {figures} {what}, over {count(item.instances, 'machine')}"
+
+
+# ------------------------------------------------------------------------------------------------ JSON
+
+
+def merged_json(answer: MergedAnswer) -> str:
+    """The document for programs; comparisons have the shape of `show --json`, with their part."""
+    experiment = answer.parts[0].study.plan.experiment
+    document = {
+        "schema": SCHEMA,
+        "merged": answer.name,
+        "factor": answer.factor,
+        "question": experiment.question,
+        "metric": experiment.metric,
+        "threshold": experiment.threshold,
+        "parts": [
+            {"name": part.name, "type": part.kind or None, "plan": part.study.plan.identity,
+             "blocks": part.study.measured_blocks}
+            for part in answer.parts
+        ],
+        "comparisons": [_comparison_json(item.part, item.comparison, experiment) for item in answer.comparisons],
+        "effects_between": [_between_json(item) for item in answer.effects],
+        "levels_between": [_between_json(item) for item in answer.levels],
+        "types": [
+            {**pick_fields(item, "environment instances effect"), "type": item.kind or None,
+             "interval": _interval(item.interval)}
+            for item in answer.types
+        ],
+        "limits": list(say_limits(answer)),
+    }  # fmt: skip
+    return render_document(document)
+
+
+def _comparison_json(part: str, item: Comparison, experiment: Experiment) -> dict[str, Any]:
+    fields = comparison_fields(
+        item,
+        environment={"name": item.environment},
+        reference=experiment.baseline,
+        cell=item.cell if item.cell == ALL_CELLS else {"identity": item.cell},
+        direction=METRICS[item.metric].direction,
+    )
+    return {"part": part, **fields}
+
+
+def _between_json(item: Between) -> dict[str, Any]:
+    fields = pick_fields(item, "environment part reference verdict effect values base_values")
+    return {**fields, "interval": _interval(item.interval)}
+
+
+def _interval(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [interval.low, interval.high]

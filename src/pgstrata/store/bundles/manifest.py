@@ -1,0 +1,118 @@
+"""The manifest of a bundle as bytes and back: whatever it names must be a file of a study, and not too much of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+from typing import Final
+
+from pgstrata.errors import BundleError
+from pgstrata.model import sizes
+from pgstrata.model.bundle import FORMAT, BundledFile, Manifest
+from pgstrata.model.codec import decode, encode, parse_json
+from pgstrata.store.evidence import EVIDENCE, FINGERPRINTS, HEADER, SHARED
+from pgstrata.store.study import EXPERIMENT_FILE, PLAN_FILE
+
+ALTERED: Final = "get the bundle again from where it came; `pgstrata bundle STUDY` writes it anew"
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_LONGEST_PATH: Final = 1024
+_LONGEST_NAME: Final = 255
+_LEAST_RUN: Final = 4
+"""Parts of the path of a file of a run: evidence, block, environment and cell, and then the file."""
+
+
+def render_manifest(manifest: Manifest) -> bytes:
+    """manifest.json as bytes."""
+    return (json.dumps(encode(manifest), ensure_ascii=True, separators=(",", ":")) + "\n").encode()
+
+
+def parse_manifest(content: bytes, *, where: str) -> Manifest:
+    """A manifest whose files all belong to a study and are not too many.
+
+    Raises:
+        BundleError: damaged, of another format, or files that no study has; nothing was used of the bundle then.
+    """
+    try:
+        data = parse_json(content)
+        number = data["format"]
+        if isinstance(number, int) and number > FORMAT:
+            raise BundleError(
+                f"the bundle has format {number}, this pgstrata knows {FORMAT}",
+                where=where,
+                remedy="use a newer pgstrata, such as the one that wrote it",
+            )
+        manifest = decode(Manifest, data)
+        _check_format(number)
+        check_name(manifest.study)
+        check_files(manifest.files)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BundleError(f"the manifest of the bundle is damaged: {error}", where=where, remedy=ALTERED) from error
+    if manifest.size > sizes.BUNDLE_UNPACKED:
+        raise BundleError(
+            f"unpacked, the study would have {manifest.size / (1 << 30):.0f} GiB, and at most "
+            f"{sizes.BUNDLE_UNPACKED >> 30} GiB are unpacked",
+            where=where,
+            remedy="no study of this size was bundled by pgstrata: do not use this file",
+        )
+    return manifest
+
+
+def _check_format(number: object) -> None:
+    if number != FORMAT:
+        raise ValueError(f"there is no format {number}")
+
+
+def check_name(name: str) -> None:
+    """ValueError unless it can be the name of a folder, and of nothing else."""
+    plain = name and name.isprintable() and name == PurePosixPath(name).name and not name.startswith(".")
+    if not plain or len(name) > _LONGEST_NAME:
+        raise ValueError(f"{name!r:.80} is not the name of a study")
+
+
+def check_files(files: Iterable[BundledFile]) -> None:
+    """ValueError unless each is a file of a study, once, and none is also a folder."""
+    paths: set[str] = set()
+    folders: set[str] = set()
+    for file in files:
+        _check_file(file)
+        if file.path in paths:
+            raise ValueError(f"{file.path!r:.200} is there twice")
+        paths.add(file.path)
+        folders |= {str(folder) for folder in PurePosixPath(file.path).parents}
+    if both := sorted(paths & folders):
+        raise ValueError(f"{both[0]!r:.200} is a file and a folder")
+    if PLAN_FILE not in paths:
+        raise ValueError("there is no plan in it")
+    if len(paths) > sizes.BUNDLE_FILES:
+        raise ValueError(f"it names more than {sizes.BUNDLE_FILES:,} files")
+
+
+def _check_file(file: BundledFile) -> None:
+    path = PurePosixPath(file.path)
+    inside = file.path == str(path) and not path.is_absolute() and len(file.path) <= _LONGEST_PATH
+    if not inside or not file.path.isprintable() or any(part.startswith(".") for part in path.parts):
+        raise ValueError(f"{file.path!r:.200} leads out of the study, or is hidden in it")
+    if not _belongs(path):
+        raise ValueError(f"{file.path!r:.200} is no file of a study")
+    if not 0 <= file.size <= sizes.EVIDENCE:
+        raise ValueError(f"{file.path!r:.200} is too large: {file.size:,} bytes")
+    if _SHA256.fullmatch(file.sha256) is None:
+        raise ValueError(f"{file.path!r:.200} has no SHA-256")
+    if path.parts[0] == SHARED and path.name != file.sha256:
+        raise ValueError(f"{file.path!r:.200} is not named by its SHA-256")
+
+
+def _belongs(path: PurePosixPath) -> bool:
+    top, depth = path.parts[0], len(path.parts)
+    if top == FINGERPRINTS:
+        return depth > 1 and path.suffix == ".json"
+    if top == SHARED:
+        return depth == 2  # noqa: PLR2004 - the folder and the file
+    return path.name in {PLAN_FILE, EXPERIMENT_FILE} if depth == 1 else top == EVIDENCE and depth > _LEAST_RUN
+
+
+def is_header(file: BundledFile) -> bool:
+    """Whether it is the file that makes a folder a run."""
+    return PurePosixPath(file.path).name == HEADER

@@ -1,0 +1,152 @@
+"""Names in a study that say whose it is: found where they are known to stand, to be replaced wherever they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from pgstrata.model.codec import parse_json
+
+ORDINARY: Final = frozenset((
+    "admin", "all", "any", "app", "base", "benchmark", "bin", "boot", "build", "builder", "by-id", "by-label",
+    "by-path", "by-uuid", "cache", "cgroup", "client", "clone", "clones", "cluster", "control", "data", "database",
+    "databases", "datasets", "db", "debian", "default", "dev", "disk", "etc", "ext4", "false", "fedora", "git",
+    "global", "home", "host", "hosts", "install", "installations", "kernel", "lib", "lib64", "libexec", "linux",
+    "local", "localdomain", "localhost", "lock", "log", "logs", "lost+found", "machine", "main", "mapper", "master",
+    "media", "mnt", "net", "netns", "network", "nobody", "none", "null", "off", "on", "opt", "pg", "pg_hba.conf",
+    "pg_ident.conf", "pg_log", "pg_tblspc", "pg_wal", "pgdata", "pgsql", "pgstrata", "postgres", "postgresql",
+    "postgresql.conf", "primary", "proc", "prod", "production", "pts", "python", "random", "replica", "root", "run",
+    "sbin", "scratch", "server", "servers", "service", "share", "shared", "shm", "sites", "sockets", "spool", "src",
+    "srv", "ssh", "standby", "state", "storage", "studies", "study", "sys", "system", "temp", "test", "tests",
+    "tmp", "true", "ubuntu", "urandom", "user", "users", "usr", "var", "vm", "wal", "work", "xfs", "zero",
+))  # fmt: skip
+"""Words that name nobody, or that evidence is made of: replaced only where nothing but a name can stand."""
+
+_DEVICE: Final = re.compile(
+    r"(?:[hsv]d|xvd)[a-z]{1,2}\d*|(?:nvme\d+n\d+|mmcblk\d+)(?:p\d+)?|(?:dm-|md|loop|ram|zram|sr|tty|ttyS|fd)\d*"
+)
+_NUMBERED: Final = re.compile(
+    r"v?\d+(?:[.rc]\d+)*|(?:pg|postgres|postgresql)-?\d+(?:\.\d+)*|REL_?\d\w*|\.s\.PGSQL\.\d+(?:\.lock)?"
+)
+_NAME: Final = r"[A-Za-z0-9_](?:[\w.-]*\w)?"
+_HOSTS: Final = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        rf"^/proc/sys/kernel/(?:host|domain)name:({_NAME})$",
+        rf"server at \"({_NAME})\"",
+        rf"\b(?:host|hostname|PGHOST)\s*=\s*['\"]?({_NAME})",
+        rf"^(?://)?({_NAME})[:/]\S* \S+ (?:nfs4?|cifs|smb3|glusterfs|ceph|9p)\b",
+        rf"^cluster_name\t({_NAME})\t",
+        rf"\bssh://(?:{_NAME}@)?({_NAME})",
+        rf"\bssh:(?:{_NAME}@)?({_NAME})",
+        rf"\bpostgres(?:ql)?://(?:{_NAME}(?::[^@\s]*)?@)?({_NAME})",
+    )
+)
+_USERS: Final = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        rf"/home/({_NAME})",
+        rf"\b(?:user|PGUSER)\s*=\s*['\"]?({_NAME})",
+        rf"\bssh:(?://)?({_NAME})@",
+        rf"\bpostgres(?:ql)?://({_NAME})(?::[^@\s]*)?@",
+        rf"(?:role|user) \"({_NAME})\"",
+    )
+)
+_PATH: Final = re.compile(r"(?<![^\s'\"=:,(<>\[|;])(?:/[\w.+@%~-]+){2,}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """Names to be replaced wherever they stand as a word, each once; `kept` are too ordinary for that."""
+
+    hosts: tuple[str, ...]
+    users: tuple[str, ...]
+    words: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def is_ordinary(part: str) -> bool:
+    """Whether a part of a path, or a name, says nothing about whose it is."""
+    known = part.casefold() in ORDINARY or len(part) == 1
+    return known or any(pattern.fullmatch(part) for pattern in (_DEVICE, _NUMBERED))
+
+
+def find_terms(plan: bytes, texts: Iterable[str], words: Iterable[str]) -> Terms:
+    """Names in the plan, names where files of evidence have them, and words that the user wants to be replaced, too.
+
+    Args:
+        plan: plan.json.
+        texts: of the other files.
+        words: those of the user; none of them is too ordinary.
+    """
+    hosts: dict[str, None] = {}
+    users: dict[str, None] = {}
+    parts: dict[str, None] = {}
+    for text in _strings(parse_json(plan)):
+        _gather(text, hosts, users)
+        parts |= dict.fromkeys(_unusual_parts(text))
+    for user, host in _destinations(parse_json(plan)):
+        hosts |= dict.fromkeys(filter(None, (host,)))
+        users |= dict.fromkeys(filter(None, (user,)))
+    for text in texts:
+        _gather(text, hosts, users)
+    own = tuple(dict.fromkeys(word for word in words if word))
+    kept = sorted(name for name in (*hosts, *users) if is_ordinary(name) and name not in own and name != "localhost")
+    return Terms(
+        hosts=tuple(name for name in hosts if not is_ordinary(name)),
+        users=tuple(name for name in users if not is_ordinary(name) and name not in hosts),
+        words=tuple(dict.fromkeys((*own, *(part for part in parts if part not in hosts and part not in users)))),
+        kept=tuple(dict.fromkeys(kept)),
+    )
+
+
+def _gather(text: str, hosts: dict[str, None], users: dict[str, None]) -> None:
+    for patterns, found in ((_HOSTS, hosts), (_USERS, users)):
+        for pattern in patterns:
+            found.update(dict.fromkeys(name for name in pattern.findall(text) if not _is_number(name)))
+
+
+def _is_number(name: str) -> bool:
+    """An address is replaced as such, wherever it stands."""
+    return not re.search(r"[A-Za-z]", name)
+
+
+def _unusual_parts(text: str) -> Iterator[str]:
+    for path in _PATH.findall(text):
+        if not is_of_system(path):
+            yield from (part for part in PurePosixPath(path).parts[1:] if not is_ordinary(part))
+
+
+def is_of_system(path: str) -> bool:
+    """Whether a path is that of files which every machine has."""
+    parts = path.split("/")
+    return parts[1] in {"proc", "sys", "usr", "lib", "lib64", "lib32", "bin", "sbin", "boot", "etc"} and (
+        parts[1:3] != ["usr", "local"]
+    )
+
+
+def _destinations(data: Any) -> Iterator[tuple[str, str]]:
+    """Users and names, either of them maybe empty, in services of running servers and in destinations of hosts."""
+    for each in data["plan"]["experiment"]["environments"]:
+        server: Mapping[str, Any] = each["server"]
+        if server["kind"] == "dsn" and re.fullmatch(_NAME, server["value"]):
+            yield "", server["value"]
+        destination = each.get("host", {}).get("destination", "")
+        if found := re.fullmatch(rf"(?:ssh://)?(?:({_NAME})@)?({_NAME})(?::\d+)?", destination):
+            yield found[1] or "", found[2]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Every text in JSON, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)

@@ -1,0 +1,141 @@
+"""A bundle to a study: checked and unpacked aside, and only as a whole given its place."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pgstrata.errors import BundleError, DiskFullError, PgstrataError, StudyError
+from pgstrata.model.bundle import BundledFile, Manifest
+from pgstrata.store import evidence
+from pgstrata.store.bundles.archive import ArchiveReader
+from pgstrata.store.bundles.manifest import ALTERED
+from pgstrata.store.failures import storage_errors
+from pgstrata.store.study import load_plan_file
+from pgstrata.system import files, reading
+
+_READ_ONLY: Final = 0o444
+_PLAIN: Final = 0o644
+_SPARE: Final = 64 << 20
+"""Bytes that stay free; the catalogue needs some."""
+
+
+@contextmanager
+def open_bundle(path: Path) -> Iterator[ArchiveReader]:
+    """A bundle for reading, its manifest checked. BundleError where it is none, or is damaged."""
+    try:
+        with reading.open_regular(path) as stream:
+            yield ArchiveReader(stream, str(path))
+    except PgstrataError:
+        raise
+    except FileNotFoundError:
+        raise BundleError(
+            "there is no such file", where=str(path), remedy="give the file that `pgstrata bundle` wrote"
+        ) from None
+    except IsADirectoryError:
+        raise BundleError(
+            "it is a folder and no bundle", where=str(path), remedy=f"if it is a study: pgstrata show {path}"
+        ) from None
+    except OSError as error:
+        raise BundleError(
+            f"the bundle cannot be read: {error.strerror}", where=str(path), remedy="check its owner and permissions"
+        ) from error
+
+
+def unpack_bundle(bundle: ArchiveReader, target: Path, finish: Callable[[Path], None]) -> None:
+    """Make the study of a bundle in a folder that is not there yet; nothing stays of one that is damaged.
+
+    Args:
+        bundle: opened, nothing of its files read yet.
+        target: the folder.
+        finish: called with the study's folder before it gets its place, when all of it is checked; it makes the
+            catalogue.
+
+    Raises:
+        BundleError: a file is not what the manifest says, or something else is in the archive.
+        StudyError: there is something at the path already, or what was unpacked is no study.
+        DiskFullError: there is no room for it.
+    """
+    target = target.absolute()
+    require_free(target)
+    aside = target.with_name(f".pgstrata-{os.urandom(8).hex()}.unbundling")
+    with storage_errors(target):
+        files.make_folders(target.parent)
+        _require_room(target.parent, bundle.manifest)
+        files.make_folder(aside)
+    try:
+        _unpack(bundle, aside)
+        _require_study(bundle.manifest, aside)
+        finish(aside)
+        require_free(target)
+        with storage_errors(target):
+            files.rename(aside, target)
+    except BaseException:
+        files.remove_rest(aside)
+        raise
+
+
+def require_free(target: Path) -> None:
+    """StudyError if there is something at the path of a folder that is to be made."""
+    with storage_errors(target):
+        there = target.exists() or target.is_symlink()
+    if there:
+        raise StudyError(
+            "there is something here already", where=str(target), remedy="give a folder that does not exist yet with -o"
+        )
+
+
+def _require_room(folder: Path, manifest: Manifest) -> None:
+    figures = os.statvfs(folder)
+    free = figures.f_bavail * figures.f_frsize
+    if manifest.size + _SPARE > free:
+        raise DiskFullError(
+            f"unpacked, the study has {manifest.size >> 20:,} MiB, and {free >> 20:,} MiB are free",
+            where=str(folder),
+            remedy="free some space, or give a folder on another file system with -o",
+        )
+
+
+def _unpack(bundle: ArchiveReader, folder: Path) -> None:
+    """Write every file, each once its content is what the manifest says."""
+    shared: dict[str, Path] = {}
+    with storage_errors(folder):
+        for file, content in bundle.files():
+            path = folder / file.path
+            if content is None:
+                _link(shared, file, path)
+                continue
+            if hashlib.sha256(content).hexdigest() != file.sha256:
+                raise _altered(file)
+            in_shared = file.path.startswith(f"{evidence.SHARED}/")
+            if in_shared:
+                shared[file.sha256] = path
+            files.write_new(path, content, mode=_READ_ONLY if in_shared else _PLAIN)
+
+
+def _link(shared: dict[str, Path], file: BundledFile, path: Path) -> None:
+    source = shared.get(file.sha256)
+    if source is None or source.stat().st_size != file.size:
+        raise _altered(file)
+    files.link_or_copy(source, path)
+
+
+def _altered(file: BundledFile) -> BundleError:
+    return BundleError(
+        "the bundle is damaged or was altered: this file is not what its manifest says", where=file.path, remedy=ALTERED
+    )
+
+
+def _require_study(manifest: Manifest, folder: Path) -> None:
+    plan = load_plan_file(folder).plan.identity
+    runs = len(evidence.list_runs(folder))
+    if (plan, runs) != (manifest.plan, manifest.runs):
+        raise BundleError(
+            f"the bundle says that it has {manifest.runs} runs of plan {manifest.plan}, and it has {runs} of {plan}",
+            where=manifest.study,
+            remedy=ALTERED,
+        )

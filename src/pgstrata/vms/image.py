@@ -1,0 +1,222 @@
+"""Images of virtual machines in the cache: a root file system and kernels, made once.
+
+An image is a folder `vms/NAME`: `root.img`, `image.json`, `kernels/RELEASE/{vmlinuz,initrd.img}`, and the keys with
+which ssh knows the machine and is let in. Packages come from where this machine's own apt gets them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pgstrata.errors import HostNotFitError, UsageError
+from pgstrata.ports.host import Command, Host
+from pgstrata.servers.shelf import cache_errors
+from pgstrata.system import files
+from pgstrata.system.guests import ASSEMBLE, INCLUDED
+from pgstrata.vms.initramfs import BUSYBOX, file_name, make_initramfs, unpacked
+from pgstrata.vms.kernels import choose_package, modules_in_order, oldest_kernel, require_new_enough
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+_TARGETS: Final = "$(SITE) $(CODENAME)"
+_LONG: Final = 3600.0
+_TOOLS: Final = {
+    "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "depmod": "kmod", "dpkg": "dpkg",
+    "ssh-keygen": "openssh-client", "qemu-system-x86_64": "qemu-system-x86",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image that is there. `oldest` is the oldest kernel that its C library accepts; empty if it does not say so."""
+
+    name: str
+    folder: Path
+    suite: str
+    kernels: tuple[str, ...]
+    oldest: tuple[int, ...] = ()
+
+    def kernel_file(self, release: str, name: str) -> str:
+        """The path of a kernel's file: vmlinuz or initrd.img."""
+        return str(self.folder / "kernels" / release / name)
+
+
+def images_folder(cache: str) -> Path:
+    """Where images lie."""
+    return Path(cache, "vms")
+
+
+def find_image(cache: str, name: str) -> Image:
+    """An image by its name; HostNotFitError: it is not there, or not whole."""
+    require_name(name)
+    folder = images_folder(cache) / name
+    try:
+        facts: Any = json.loads((folder / "image.json").read_text(encoding="utf-8"))
+        return Image(
+            name=name,
+            folder=folder,
+            suite=str(facts["suite"]),
+            kernels=tuple(map(str, facts["kernels"])),
+            oldest=tuple(map(int, facts["oldest"])),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise HostNotFitError(
+            f"there is no image {name}", where=str(folder), remedy=f"make it: pgstrata vm build {name}"
+        ) from error
+
+
+def list_images(cache: str) -> tuple[Image, ...]:
+    """All images, by name."""
+    found = sorted(path.parent.name for path in images_folder(cache).glob("*/image.json"))
+    return tuple(find_image(cache, name) for name in found if _NAME.fullmatch(name))
+
+
+def require_name(name: str) -> None:
+    """UsageError where a name cannot be that of an image."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of an image", where="vm", remedy="use a-z, 0-9, dot, dash, underscore")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Builder:
+    """Makes an image. `here` acts as the user of pgstrata; `note` is told what takes a while."""
+
+    here: Host
+    cache: str
+    note: Callable[[str], None]
+
+    def build(self, name: str, *, suite: str, kernels: Sequence[str]) -> Image:
+        """Make an image, in the place of one with the same name.
+
+        Args:
+            name: of the image.
+            suite: of the distribution, such as bookworm.
+            kernels: series or releases (6.1), path:FILE or build:TREE.
+
+        Raises:
+            UsageError: no such name, or a level of a kernel that cannot be understood.
+            HostNotFitError: a program is missing, a kernel is not to be had, or it cannot run there.
+            CommandFailedError: a package could not be fetched.
+        """
+        require_name(name)
+        self._require_tools()
+        with cache_errors(self.cache):
+            self._replace(Image(name=name, folder=images_folder(self.cache) / name, suite=suite, kernels=()), kernels)
+        return find_image(self.cache, name)
+
+    def _replace(self, image: Image, kernels: Sequence[str]) -> None:
+        folder = image.folder
+        partial = folder.with_name(f".{image.name}.partial")
+        files.make_folders(folder.parent, mode=0o755)
+        files.remove_rest(partial)
+        try:
+            files.make_folder(partial, mode=0o755)
+            self._fill(replace(image, folder=partial), kernels)
+            files.remove_tree(folder)
+            files.rename(partial, folder)
+        finally:
+            files.remove_rest(partial)
+
+    def _fill(self, image: Image, kernels: Sequence[str]) -> None:
+        folder = image.folder
+        boot = folder / "boot"
+        files.make_folder(boot)
+        releases = tuple(dict.fromkeys(self._kernel(folder, each) for each in kernels))
+        for key in ("id", "host"):
+            self._run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "pgstrata", "-f", str(folder / key))
+        self.note(f"fetching {image.suite} and making its root file system")
+        archive = folder / "root.tar"
+        mode = "root" if self.here.user == "root" else "unshare"
+        self._run(
+            "mmdebstrap", "--quiet", f"--mode={mode}", "--variant=minbase", f"--include={','.join(INCLUDED)}",
+            image.suite, str(archive), f"deb {self._mirror(image.suite)} {image.suite} main",
+        )  # fmt: skip
+        become_root = () if self.here.user == "root" else ("fakeroot", "--")
+        self._run(*become_root, "sh", "-c", ASSEMBLE, "sh", str(folder))
+        library = (folder / "libc.so.6").read_bytes()
+        oldest = oldest_kernel(library) or ()
+        for release in releases:
+            require_new_enough(release, oldest, where=f"image {image.name}")
+        for name in ("root.tar", "libc.so.6", "host"):
+            files.remove_file(folder / name)
+        for rest in ("boot", "tree"):
+            files.remove_rest(folder / rest)
+        facts = {"suite": image.suite, "kernels": releases, "oldest": oldest}
+        files.write_new(folder / "image.json", json.dumps(facts).encode())
+
+    def _kernel(self, folder: Path, level: str) -> str:
+        """Unpack a kernel and make its first file system; its release."""
+        self.note(f"fetching the kernel {level}")
+        kind, _, value = level.partition(":")
+        tree = folder / "boot" / re.sub(r"[^A-Za-z0-9.]", "_", level)
+        files.make_folder(tree)
+        if kind == "build" and value:
+            return self._built(folder, tree, Path(value))
+        if kind == "path" and value:
+            archive = Path(value)
+            if archive.suffix != ".deb":
+                raise UsageError(f"{value} is no package of a kernel", where=level, remedy="name a .deb, or build:TREE")
+        else:
+            listing = self._run("apt-cache", "search", "--names-only", "^linux-image-[0-9]")
+            self._run("apt-get", "download", choose_package(listing, level), folder=tree)
+            archive = next(tree.glob("*.deb"))
+        self._run("dpkg", "-x", str(archive), str(tree / "root"))
+        release = next((tree / "root" / "boot").glob("vmlinuz-*")).name.removeprefix("vmlinuz-")
+        return self._take(folder, tree / "root", tree / "root" / "boot" / f"vmlinuz-{release}", release)
+
+    def _built(self, folder: Path, tree: Path, source: Path) -> str:
+        """A kernel that was built in its source tree: its image, and its modules installed aside."""
+        release = (source / "include/config/kernel.release").read_text(encoding="utf-8").strip()
+        self._run("make", "-C", str(source), "-s", f"INSTALL_MOD_PATH={tree / 'root'}", "modules_install")
+        return self._take(folder, tree / "root", source / "arch/x86/boot/bzImage", release)
+
+    def _take(self, folder: Path, root: Path, image: Path, release: str) -> str:
+        modules = next(path for path in (root / "usr/lib/modules", root / "lib/modules") if path.is_dir()) / release
+        self._run("depmod", "-b", str(modules.parents[2]), release)
+        paths = modules_in_order(
+            (modules / "modules.dep").read_text(), (modules / "modules.builtin").read_text(), where=release
+        )
+        contents = [(file_name(path), unpacked(self.here, str(modules / path))) for path in paths]
+        initrd = make_initramfs(Path(BUSYBOX).read_bytes(), contents)
+        target = folder / "kernels" / release
+        files.write_new(target / "initrd.img", initrd)
+        files.copy_file(image, target / "vmlinuz")
+        files.open_file(target / "vmlinuz")
+        for each in (target, target.parent):
+            files.open_folder(each)
+        files.write_new(folder / "boot" / f"{release}.modules", str(modules).encode())
+        return release
+
+    def _mirror(self, suite: str) -> str:
+        """Where this machine's apt gets that suite, or else the distribution's packages at all."""
+        listed = self._run("apt-get", "indextargets", "--format", _TARGETS, "Created-By: Packages")
+        rows = [line.split()[:2] for line in listed.splitlines() if len(line.split()) > 1]
+        release = self._run("sh", "-c", ". /etc/os-release; echo $VERSION_CODENAME").strip()
+        for wanted in (suite, release):
+            for site, codename in rows:
+                if codename == wanted:
+                    return site
+        raise HostNotFitError(
+            f"this machine's apt knows no source of {suite}",
+            where="apt-get indextargets",
+            remedy="add the distribution's sources and run apt-get update",
+        )
+
+    def _require_tools(self) -> None:
+        for program, package in _TOOLS.items():
+            found = self.here.run(Command(argv=("sh", "-c", f"command -v {shlex.quote(program)}")), check=False)
+            if found.code:
+                raise HostNotFitError(
+                    f"{program} is missing", where=self.here.name, remedy=f"apt-get install {package}"
+                )
+        if not Path(BUSYBOX).exists():
+            raise HostNotFitError("busybox is missing", where=BUSYBOX, remedy="apt-get install busybox-static")
+
+    def _run(self, *argv: str, folder: Path | None = None) -> str:
+        command = Command(argv=argv, folder=str(folder) if folder else "/", environment={"LC_ALL": "C"})
+        return self.here.run(command, timeout=_LONG).text

@@ -1,0 +1,97 @@
+"""The first file system of a guest: busybox, the modules that reach the disk, and a script that goes on from there.
+
+The archive is a cpio in the "newc" format (Documentation/driver-api/early-userspace/buffer-format.rst of Linux).
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from pgstrata.ports.host import Command, Host
+from pgstrata.vms.qemu import PROOF, PROVED
+
+BUSYBOX: Final = "/bin/busybox"
+_FOLDER, _PROGRAM, _FILE = 0o040755, 0o100755, 0o100644
+_INIT: Final = f"""#!/bin/busybox sh
+b=/bin/busybox
+$b mkdir -p /proc /sys /dev /root
+$b mount -t proc proc /proc
+$b mount -t sysfs sys /sys
+$b mount -t devtmpfs dev /dev
+exec </dev/console >/dev/console 2>&1
+case " $($b cat /proc/cmdline) " in
+    *" {PROOF} "*) echo "{PROVED}"; echo o >/proc/sysrq-trigger; $b sleep 60 ;;
+esac
+while read -r module; do $b insmod "/modules/$module" || echo "pgstrata: $module is not loaded"; done </modules/order
+tries=0
+until [ -b /dev/vda ] && [ -b /dev/vdb ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 300 ] || {{ echo "pgstrata: cannot start: there is no disk"; $b sleep 600; }}
+    $b sleep 0.1
+done
+$b mount -t ext4 -o rw,noatime /dev/vda /root || {{ echo "pgstrata: cannot start: no root"; $b sleep 600; }}
+for each in proc sys dev; do $b mount --move /$each /root/$each; done
+exec $b switch_root /root /sbin/pgstrata-init
+"""
+
+
+def unpacked(host: Host, path: str) -> bytes:
+    """The content of a module's file, whatever it is compressed with."""
+    if path.endswith(".zst"):
+        return host.run(Command(argv=("zstd", "-dcq", "--", path))).stdout
+    content = host.read(path)
+    if path.endswith(".xz"):
+        return lzma.decompress(content)
+    return gzip.decompress(content) if path.endswith(".gz") else content
+
+
+def make_initramfs(busybox: bytes, modules: Sequence[tuple[str, bytes]]) -> bytes:
+    """The archive, compressed.
+
+    Args:
+        busybox: a program that needs no library.
+        modules: names of files and contents, in the order in which they are loaded.
+    """
+    order = "".join(f"{name}\n" for name, _ in modules).encode()
+    entries: dict[str, tuple[int, bytes]] = {
+        "bin": (_FOLDER, b""),
+        "dev": (_FOLDER, b""),
+        "bin/busybox": (_PROGRAM, busybox),
+        "init": (_PROGRAM, _INIT.encode()),
+        "modules": (_FOLDER, b""),
+        "modules/order": (_FILE, order),
+        **{f"modules/{name}": (_FILE, content) for name, content in modules},
+    }
+    return gzip.compress(cpio(entries), compresslevel=1, mtime=0)
+
+
+def file_name(path: str) -> str:
+    """The name of an unpacked module."""
+    return f"{PurePosixPath(path).name.partition('.ko')[0]}.ko"
+
+
+def cpio(entries: Mapping[str, tuple[int, bytes]]) -> bytes:
+    """A cpio archive (newc) of paths, each with its mode and content; all belongs to root.
+
+    /dev/console is among them, because the kernel opens it before anything is mounted.
+    """
+    parts = []
+    for number, (name, (mode, content)) in enumerate(entries.items(), start=1):
+        parts.append(_entry(number, name, mode, content))
+    parts.append(_entry(len(entries) + 1, "dev/console", 0o020600, b"", device=(5, 1)))
+    parts.append(_entry(0, "TRAILER!!!", 0, b""))
+    return b"".join(parts)
+
+
+def _entry(number: int, name: str, mode: int, content: bytes, *, device: tuple[int, int] = (0, 0)) -> bytes:
+    fields = (number, mode, 0, 0, 1, 0, len(content), 0, 0, *device, len(name) + 1, 0)
+    head = b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
+    return _padded(head) + _padded(content)
+
+
+def _padded(content: bytes) -> bytes:
+    return content + b"\0" * (-len(content) % 4)

@@ -1,0 +1,138 @@
+"""Pure: which kernel is meant, what it needs to reach its disk, and whether a C library accepts it.
+
+Sources: depmod(5) formats of `modules.dep` and `modules.builtin`; the note of the ABI in glibc's `libc.so.6`
+(NT_GNU_ABI_TAG of the Linux Standard Base: four words, Linux = 0, then the oldest kernel).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from pgstrata.errors import HostNotFitError
+from pgstrata.model.boot import is_of_series
+
+NEEDED: Final = ("virtio_pci", "virtio_blk", "virtio_net", "ext4")
+"""Drivers of the bus, the disks, the network, and the file system of every virtual machine."""
+_BEFORE: Final = ("crc32c_generic",)
+"""What ext4 asks for when it is mounted, and `modules.dep` does not say; loaded where it is a module."""
+_PACKAGE: Final = re.compile(r"linux-image-(?P<release>[0-9][^ ]*-cloud-[a-z0-9]+)(?: .*)?")
+_NOTE: Final = b"\x04\x00\x00\x00\x10\x00\x00\x00\x01\x00\x00\x00GNU\x00"
+_WORDS: Final = struct.Struct("<4I")
+_SUFFIX: Final = re.compile(r"\.ko(\.(xz|zst|gz))?$")
+_MOST_NAMED: Final = 8
+
+
+def newest_first(releases: Iterable[str]) -> tuple[str, ...]:
+    """Releases ordered as versions, the newest first: 6.12 before 6.1.0-56 before 6.1.0-9."""
+    return tuple(sorted(releases, key=_numbers, reverse=True))
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", release))
+
+
+def choose_package(listing: str, asked: str) -> str:
+    """The package of the newest kernel of a series, from the output of `apt-cache search linux-image`.
+
+    Raises:
+        HostNotFitError: there is none.
+    """
+    matches = (_PACKAGE.fullmatch(line.strip()) for line in listing.splitlines())
+    found = [each["release"] for each in matches if each and not each["release"].endswith(("-dbg", "-unsigned"))]
+    fitting = [release for release in newest_first(found) if is_of_series(release, asked)]
+    if fitting:
+        return f"linux-image-{fitting[0]}"
+    raise HostNotFitError(
+        f"this machine's package sources have no kernel {asked} for virtual machines",
+        where="apt-cache search linux-image",
+        remedy=f"name one of a series that is there: {_listed(found)}; or one of your own: path:FILE, build:TREE",
+    )
+
+
+def choose_kernel(releases: Sequence[str], asked: str, *, where: str) -> str:
+    """The newest release of an image's that is of a series; HostNotFitError: it has none."""
+    fitting = [release for release in newest_first(releases) if is_of_series(release, asked)]
+    exact = [release for release in releases if release == asked]
+    if exact or fitting:
+        return (exact or fitting)[0]
+    raise HostNotFitError(
+        f"the image has no kernel {asked}",
+        where=where,
+        remedy=f"it has {_listed(releases)}; build it anew with `--kernel {asked}` as well",
+    )
+
+
+def _listed(releases: Iterable[str]) -> str:
+    return ", ".join(newest_first(releases)[:_MOST_NAMED]) or "none"
+
+
+def module_name(path: str) -> str:
+    """The name of a module by the path of its file: virtio_blk of drivers/block/virtio-blk.ko.xz."""
+    return _SUFFIX.sub("", posixpath.basename(path)).replace("-", "_")
+
+
+def modules_in_order(dependencies: str, builtin: str, wanted: Sequence[str] = NEEDED, *, where: str) -> tuple[str, ...]:
+    """The files of modules in the order in which they must be loaded, without those that are part of the kernel.
+
+    Args:
+        dependencies: `modules.dep`.
+        builtin: `modules.builtin`.
+        wanted: names of modules.
+        where: the kernel, for errors.
+
+    Raises:
+        HostNotFitError: a driver is neither a module nor part of the kernel, so it could not reach its disk.
+    """
+    needs: dict[str, tuple[str, ...]] = {}
+    files: dict[str, str] = {}
+    for line in dependencies.splitlines():
+        path, _, rest = line.partition(":")
+        files[module_name(path)] = path
+        needs[path] = tuple(rest.split())
+    inside = {module_name(line) for line in builtin.split()}
+    lacking = [name for name in wanted if name not in files and name not in inside]
+    if lacking:
+        raise HostNotFitError(
+            f"this kernel has no driver {', '.join(lacking)}, without which a virtual machine cannot start",
+            where=where,
+            remedy="build it with CONFIG_VIRTIO_PCI, CONFIG_VIRTIO_BLK, CONFIG_VIRTIO_NET and CONFIG_EXT4_FS, or "
+            "take another kernel",
+        )
+    order: dict[str, None] = {}
+    for name in (*_BEFORE, *wanted):
+        if name in files:
+            _add(files[name], needs, order, ())
+    return tuple(order)
+
+
+def _add(path: str, needs: Mapping[str, Sequence[str]], order: dict[str, None], above: tuple[str, ...]) -> None:
+    if path in order or path in above:
+        return
+    for other in needs.get(path, ()):
+        _add(other, needs, order, (*above, path))
+    order[path] = None
+
+
+def oldest_kernel(library: bytes) -> tuple[int, int, int] | None:
+    """The oldest kernel that a C library starts on, from the content of its file; None if it does not say so."""
+    at = library.find(_NOTE)
+    words = library[at + len(_NOTE) : at + len(_NOTE) + _WORDS.size]
+    if at < 0 or len(words) < _WORDS.size:
+        return None
+    system, major, minor, patch = _WORDS.unpack(words)
+    return (major, minor, patch) if system == 0 else None
+
+
+def require_new_enough(release: str, oldest: Sequence[int], *, where: str) -> None:
+    """HostNotFitError where a kernel is older than the image's C library accepts; nothing if that is not known."""
+    if oldest and _numbers(release)[:3] < tuple(oldest):
+        text = ".".join(map(str, oldest))
+        raise HostNotFitError(
+            f"the kernel {release} is older than {text}, the oldest that the image's C library accepts",
+            where=where,
+            remedy="build an image of an older suite (`--suite`), or take a newer kernel",
+        )

@@ -1,0 +1,253 @@
+"""One virtual machine of a study: booted as asked, reached over ssh, stopped.
+
+Its data disk outlives its boots; its root file system is as new at each of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from pgstrata.errors import BootFailedError, HostFileError
+from pgstrata.model.boot import Boot
+from pgstrata.model.server import TcpRoute
+from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
+from pgstrata.servers.places import Places
+from pgstrata.system import files
+from pgstrata.vms.image import Image, find_image
+from pgstrata.vms.kernels import choose_kernel, require_new_enough
+from pgstrata.vms.qemu import ADDRESS, GATEWAY, PROVED, Acceleration, Files, compose, find_panic, last_lines
+
+PATIENCE: Final = 240.0
+"""Seconds in which a guest has to be reached; an emulated one on a busy machine takes 30."""
+DATA_BYTES: Final = 16 * 1024**3
+"""The size of a data disk, which takes only the room that is written to."""
+SERVER_PORTS: Final = 64
+"""Servers that can listen at a time: those of all environments of a visit in slices."""
+_PROOF_PATIENCE: Final = 20.0
+_GOING: Final = 30.0
+_PAUSE: Final = 0.5
+
+
+class VirtualMachine:
+    """A machine of one image, stopped at first.
+
+    Args:
+        name: of the image.
+        places: the folders of this machine.
+        here: acts as the user of pgstrata.
+        host: acts as the user that servers run as, and QEMU with them.
+        clock: for what is waited for.
+        data: the path of its data disk, in a folder of that user's; made when it is first booted.
+        tell: is told what takes a while.
+
+    `way` is how clients of this machine reach servers in it, `boot` how it was booted last, `boots` how often it was.
+    """
+
+    def __init__(
+        self, name: str, *, places: Places, here: Host, host: Host, clock: Clock, data: str, tell: Callable[[str], None]
+    ) -> None:
+        self.image: Image = find_image(places.cache, name)
+        self.destination = f"pgstrata-vm-{name}"
+        self.console = f"{data}.console"
+        self._places, self._here, self._host, self._clock, self._data = places, here, host, clock, data
+        key = hashlib.sha256(data.encode()).hexdigest()[:12]
+        self._control = Path(places.cache, "vms", f".machine-{key}")
+        self._tell = tell
+        self._process: Process | None = None
+        self.way = TcpRoute()
+        self.boot = Boot()
+        self.boots = 0
+
+    @property
+    def up(self) -> bool:
+        """Whether it runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def ssh_config(self) -> str:
+        """An ssh configuration with the machine's port, key and host key; there while it runs."""
+        return str(self._control / "ssh_config")
+
+    def check(self, boot: Boot) -> None:
+        """HostNotFitError where a boot cannot be had: its kernel is missing or too old, or QEMU cannot do it."""
+        release = self._release(boot)
+        require_new_enough(release, self.image.oldest, where=f"image {self.image.name}")
+        compose(boot, self._files(release, port=1), Acceleration.EMULATION)
+
+    def start(self, boot: Boot, *, patience: float = PATIENCE) -> None:
+        """Boot it and wait until ssh lets in; it is stopped first where it runs.
+
+        Raises:
+            HostNotFitError: as `check`.
+            BootFailedError: it panicked, QEMU ended, or it could not be reached in time.
+        """
+        self.stop()
+        self.check(boot)
+        release = self._release(boot)
+        self._make_data()
+        acceleration = self.acceleration()
+        port, *others = _free_ports(1 + SERVER_PORTS)
+        found = self._files(release, port=port, ports=tuple(others))
+        self.way = TcpRoute(server="127.0.0.1", clients=(GATEWAY,), listen=ADDRESS, ports=found.ports)
+        self._write_config(found.port)
+        self._tell(f"booting the virtual machine {self.image.name}: {release} ({acceleration})")
+        self._begin(compose(boot, found, acceleration))
+        try:
+            self._await(patience)
+        except BaseException:
+            self.stop(politely=False)
+            raise
+        self.boot, self.boots = boot, self.boots + 1
+
+    def stop(self, *, politely: bool = True) -> None:
+        """Shut it down, or else end it; nothing happens if it does not run."""
+        process, self._process = self._process, None
+        if process is None or process.poll() is not None:
+            return
+        if politely:
+            self._ssh("sync; poweroff", timeout=_GOING)
+            if _ended(process, _GOING):
+                return
+        process.signal(StopSignal.TERM)
+        if not _ended(process, _GOING):
+            process.signal(StopSignal.KILL)
+            _ended(process, _GOING)
+
+    def acceleration(self) -> Acceleration:
+        """How guests run here: by hardware only where a guest has proved that it works; remembered for this boot."""
+        remembered = Path(self._places.state, "vms-acceleration")
+        boot_id = self._here.read("/proc/sys/kernel/random/boot_id").decode().strip()
+        words = remembered.read_text().split() if remembered.exists() else []
+        for known in Acceleration:
+            if words == [boot_id, self._host.user, known.value]:
+                return known
+        found = Acceleration.KVM if self._prove() else Acceleration.EMULATION
+        files.write_atomically(remembered, f"{boot_id} {self._host.user} {found}\n".encode())
+        return found
+
+    def _prove(self) -> bool:
+        if self._host.run(Command(argv=("sh", "-c", "[ -w /dev/kvm ]")), check=False).code:
+            return False
+        self._tell("trying whether a guest runs by hardware virtualisation")
+        release = self.image.kernels[0]
+        proof = Files(
+            kernel=self.image.kernel_file(release, "vmlinuz"),
+            initrd=self.image.kernel_file(release, "initrd.img"),
+            console=f"{self._data}.proof",
+        )
+        self._begin(compose(Boot(memory=1 << 29, cpus=1), proof, Acceleration.KVM))
+        process, self._process = self._process, None
+        assert process is not None
+        if not _ended(process, _PROOF_PATIENCE):
+            process.signal(StopSignal.KILL)
+            _ended(process, _GOING)
+        return PROVED in self._read(proof.console)
+
+    def _begin(self, command: tuple[str, ...]) -> None:
+        for path in (self.console, f"{self.console}.qemu"):
+            self._host.remove_tree(path)
+        log = f"{self.console}.qemu"
+        self._process = self._host.spawn(Command(argv=command, folder="/"), stdout=log, stderr=log)
+
+    def _await(self, patience: float) -> None:
+        end = self._clock.monotonic() + patience
+        while True:
+            console = self._read(self.console)
+            if self._process is None or self._process.poll() is not None:
+                raise self._failed("QEMU has ended before the machine was up", self._read(f"{self.console}.qemu"))
+            if find_panic(console):
+                raise self._failed("the kernel panicked, or could not go on", console)
+            if self._ssh("true", timeout=15.0):
+                return
+            if self._clock.monotonic() > end:
+                raise self._failed(f"it could not be reached within {patience:g} s", console)
+            self._clock.sleep(_PAUSE)
+
+    def _failed(self, what: str, said: str) -> BootFailedError:
+        return BootFailedError(
+            f"the virtual machine {self.image.name} does not come up: {what}",
+            where=self.console,
+            details=last_lines(said),
+            remedy="its console says more; take another kernel, or other words of the command line",
+        )
+
+    def _ssh(self, words: str, *, timeout: float) -> bool:
+        argv = ("timeout", f"{timeout:g}", "ssh", "-F", self.ssh_config, "-o", "ConnectTimeout=5", self.destination)
+        return self._here.run(Command(argv=(*argv, words)), timeout=timeout + 5, check=False).code == 0
+
+    def _release(self, boot: Boot) -> str:
+        return choose_kernel(self.image.kernels, boot.kernel, where=f"image {self.image.name}")
+
+    def _files(self, release: str, *, port: int, ports: tuple[int, ...] = ()) -> Files:
+        return Files(
+            kernel=self.image.kernel_file(release, "vmlinuz"),
+            initrd=self.image.kernel_file(release, "initrd.img"),
+            root=str(self.image.folder / "root.img"),
+            data=self._data,
+            console=self.console,
+            port=port,
+            ports=ports,
+        )
+
+    def _make_data(self) -> None:
+        if self._host.exists(self._data):
+            return
+        draft = f"{self._data}.partial"
+        self._host.remove_tree(draft)
+        size = f"{DATA_BYTES >> 20}M"
+        self._host.run(Command(argv=("mke2fs", "-q", "-t", "ext4", "-E", "root_owner=0:0", draft, size)))
+        self._host.rename(draft, self._data)
+
+    def _write_config(self, port: int) -> None:
+        known = self._control / "known_hosts"
+        host_key = " ".join((self.image.folder / "host.pub").read_text().split()[:2])
+        files.make_folders(self._control, mode=0o700)
+        files.write_atomically(known, f"[127.0.0.1]:{port} {host_key}\n".encode())
+        lines = (
+            f"Host {self.destination}",
+            "HostName 127.0.0.1",
+            f"Port {port}",
+            "User root",
+            f'IdentityFile "{self.image.folder / "id"}"',
+            "IdentitiesOnly yes",
+            f'UserKnownHostsFile "{known}"',
+            "GlobalKnownHostsFile none",
+            "StrictHostKeyChecking yes",
+            "BatchMode yes",
+        )
+        files.write_atomically(Path(self.ssh_config), "".join(f"{line}\n" for line in lines).encode(), mode=0o600)
+
+    def _read(self, path: str) -> str:
+        try:
+            return self._host.read(path).decode("utf-8", "replace")
+        except HostFileError:
+            return ""
+
+    def remove(self) -> None:
+        """Stop it, and remove its data disk and all else that it left."""
+        self.stop()
+        for path in (self._data, self.console, f"{self.console}.qemu", f"{self._data}.proof"):
+            self._host.remove_tree(path)
+        files.remove_rest(self._control)
+
+
+def _ended(process: Process, seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _free_ports(number: int) -> list[int]:
+    """Ports of 127.0.0.1 that are free at present."""
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for listener in listeners:
+            listener.bind(("127.0.0.1", 0))
+        return [listener.getsockname()[1] for listener in listeners]

@@ -1,0 +1,46 @@
+"""Paths as dimensions."""
+
+import time
+
+import pytest
+
+from pgstrata.errors import UsageError
+from pgstrata.importers.pattern import parse_pattern
+
+KERNELS = "{kernel}/{scale}/{run}/{mode}-{clients}.log"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "levels"),
+    [
+        (KERNELS, "4.7-rc1/300/1/read-only-16.log", ("4.7-rc1", "300", "1", "read-only", "16")),
+        (KERNELS, "4.7/300/read-only-16.log", None),
+        (KERNELS, "4.7/300/1/readonly.log", None),
+        (KERNELS, "4.7/300/1/-16.log", None),
+        (KERNELS, "4.7/300/1/ro-16.txt", None),
+        ("*/bench{scale}/{run}.txt", "aws/bench100/run1.txt", ("100", "run1")),
+        ("{a}{b}", None, None),
+        ("x.log", "x.log", ()),
+        ("x.log", "y.log", None),
+    ],
+)
+def test_a_path_fits_or_does_not(pattern, path, levels):
+    if path is None:
+        with pytest.raises(UsageError, match="two fields with nothing between them"):
+            parse_pattern(pattern)
+        return
+    found = parse_pattern(pattern).match(path)
+    assert (tuple(found.values()) if found is not None else None) == levels
+
+
+@pytest.mark.parametrize("pattern", ["{a}/{a}", "{}/x", "{a", "a}", "{a b}"])
+def test_what_is_no_pattern_is_refused(pattern):
+    with pytest.raises(UsageError):
+        parse_pattern(pattern)
+
+
+def test_a_name_made_to_be_slow_is_not():
+    pattern = parse_pattern("{a}-{b}-{c}-{d}-{e}-{f}-{g}-{h}x")
+    begin = time.process_time()
+    assert pattern.match("-" * 100_000) is None
+    assert time.process_time() - begin < 1

@@ -1,0 +1,123 @@
+"""Clients apart from their server and beside it: two machines of network namespaces, real servers, real loads."""
+
+import json
+
+import pytest
+
+import sshd
+from fake_clock import RecordingEvents
+from pgstrata.app import site
+from pgstrata.app.answer import load_answer
+from pgstrata.app.question import load_plan
+from pgstrata.app.run import run_experiment
+from pgstrata.conduct import ceiling
+from pgstrata.report.json.answer import answer_json
+from pgstrata.store.repository import StudyFolder
+from rendering import render_text
+from working_folder import working_folder
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.root,
+    pytest.mark.company,
+    pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not()),
+]
+
+CELL = "select-only-s1-c2"
+TEXT = """
+blocks = 1
+[factors]
+client = ["same", "ssh:far2"]
+[common]
+host = "ssh:far1"
+settings.shared_buffers = "32MB"
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+run = "1s"
+warmup = "0s"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder():
+    with working_folder("pgstrata-far-") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def machines(folder):
+    """One for the server and one for clients, each with folders of its own."""
+
+    def own(number):
+        there = folder / f"there{number}"
+        there.mkdir()
+        names = ("CACHE", "STATE", "DATA", "RUN", "LOCK")
+        return ["SetEnv " + " ".join(f"PGSTRATA_{name}={there / name.lower()}" for name in names)]
+
+    with sshd.far_hosts(folder / "net", 2, own) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def made(folder, machines):
+    """The study, its outcome and what was said."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("DATA", "STATE", "LOCK"):
+            patch.setenv(f"PGSTRATA_{name}", str(folder / "here" / name.lower()))
+        (folder / "here").mkdir()
+        patch.setenv(site.SSH_CONFIG, machines[0].config)
+        patch.setattr(ceiling, "_SECONDS", 1.0)
+        file = folder / "experiment.toml"
+        file.write_text(TEXT)
+        events = RecordingEvents()
+        outcome = run_experiment(load_plan(file), StudyFolder(folder / "study"), events)
+        yield folder / "study", outcome, events
+
+
+def header(study, environment):
+    return json.loads((study / f"evidence/b01/{environment}/{CELL}/run.json").read_text())
+
+
+def evidence(study, environment):
+    return {path.name for path in (study / f"evidence/b01/{environment}/{CELL}").iterdir()}
+
+
+def test_the_same_server_is_loaded_from_beside_it_and_from_another_machine(made):
+    study, outcome, _ = made
+    assert outcome.done == outcome.total == 2
+    beside, apart = header(study, "client-same"), header(study, "client-far2")
+    assert not beside["failure"]
+    assert not apart["failure"]
+    assert (beside["apart"], apart["apart"]) == (False, True)
+    assert (beside["facts"]["client.host"], apart["facts"]["client.host"]) == ("ssh:far1", "ssh:far2")
+    assert beside["facts"]["connection.kind"] == apart["facts"]["connection.kind"] == "tcp"
+    assert "network.clock_offset" in apart["facts"]
+    assert "network.clock_offset" not in beside["facts"]
+    assert beside["client_cpu"] > 0
+    assert apart["client_cpu"] > 0
+
+
+def test_what_is_seen_of_clients_is_seen_on_their_machine(made):
+    study, _, _ = made
+    assert {"client.procfs.before", "client.host.kernel.txt"} <= evidence(study, "client-far2")
+    assert not {"client.procfs.before", "client.host.kernel.txt"} & evidence(study, "client-same")
+    assert header(study, "client-far2")["client_door_pids"]
+    assert {"pgbench.out", "pgbench.err", "sessions.samples.gz"} <= evidence(study, "client-same")
+
+
+def test_nothing_of_the_clients_is_left_on_their_machine(made, folder):
+    assert not [path for path in (folder / "there2" / "run").iterdir() if path.name != "ssh"]
+    assert not list((folder / "there2" / "data").glob("datasets/*"))
+
+
+def test_the_answer_says_where_clients_were(made):
+    study, _, _ = made
+    answer = load_answer(StudyFolder(study))
+    document = json.loads(answer_json(answer))["rig"]["environments"]
+    assert {name: each["client"] for name, each in document.items()} == {
+        "client-same": "ssh:far1",
+        "client-far2": "ssh:far2",
+    }
+    assert "ssh:far2" in render_text(answer)

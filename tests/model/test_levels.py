@@ -1,0 +1,26 @@
+"""Versions, numbers and names in the order in which people expect them."""
+
+import pytest
+
+from pgstrata.model.levels import order_by_number, sort_levels
+
+
+@pytest.mark.parametrize(
+    ("name", "levels"),
+    [
+        ("kernel", ("2.6.39", "3.9", "3.10-rc1", "3.10", "4.7")),
+        ("server", ("9.6beta1", "9.6rc1", "9.6", "9.6.1", "10", "18rc1", "18", "19devel")),
+        ("kernel", ("6.1.0-9-amd64", "6.1.0-18-amd64", "6.12.9+bpo-amd64")),
+        ("server", ("pg-9.6beta1", "pg-9.6", "pg-10")),
+        ("clients", ("1", "4", "16", "128")),
+        ("fill", ("0.25", "0.5", "1")),
+        ("buffers", ("128MB", "1GB")),
+        ("machine", ("m5.2xlarge", "m5.16xlarge", "m6.2xlarge")),
+    ],
+)
+def test_levels_are_sorted_whatever_order_they_come_in(name, levels):
+    assert sort_levels(name, levels) == sort_levels(name, levels[::-1]) == levels
+
+
+def test_a_build_with_a_word_behind_it_is_no_release():
+    assert order_by_number(("14", "16-patched", "18")) == ()
