@@ -77,8 +77,10 @@ def _same_number(asked: str, setting: str, unit: str) -> bool:
     return abs(value - float(setting)) <= max(0.5 if base.group("unit") else 0.0, abs(value) * 1e-6)
 
 
+# Some servers of 9.5 count the WAL in segments and do not say so.
 _SETTINGS: Final = (
-    "SELECT s.name, s.setting, coalesce(s.unit, '') AS unit, s.vartype, "
+    "SELECT s.name, s.setting, s.vartype, "
+    "coalesce(s.unit, CASE WHEN s.name IN ('max_wal_size', 'min_wal_size') THEN '16MB' ELSE '' END) AS unit, "
     "coalesce(bool_or(f.applied AND f.error IS NULL), false) AS applied "
     "FROM pg_settings s LEFT JOIN pg_file_settings f ON lower(f.name) = lower(s.name) "
     "WHERE lower(s.name) IN ({names}) GROUP BY 1, 2, 3, 4"

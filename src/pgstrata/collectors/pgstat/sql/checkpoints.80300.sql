@@ -1,9 +1,9 @@
 -- Checkpoints and background writer; up to 9.0, which do not say when they were reset.
 SELECT (ARRAY[
     'checkpoints.timed', 'checkpoints.requested', 'checkpoints.buffers_written', 'bgwriter.buffers_clean'
-])[n], (ARRAY[
+])[n] AS name, (ARRAY[
     b.checkpoints_timed::numeric, b.checkpoints_req::numeric, b.buffers_checkpoint::numeric,
     b.buffers_clean::numeric
-])[n]
+])[n] AS value
 FROM pg_stat_bgwriter b
 CROSS JOIN generate_series(1, 4) AS g (n)

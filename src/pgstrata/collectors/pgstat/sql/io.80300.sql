@@ -1,8 +1,8 @@
 -- Buffers that backends wrote, with those by which files grew; up to 9.0. Reads and writes are not timed.
 SELECT (ARRAY[
     'backends.buffers_written'
-])[n], (ARRAY[
+])[n] AS name, (ARRAY[
     b.buffers_backend::numeric
-])[n]
+])[n] AS value
 FROM pg_stat_bgwriter b
 CROSS JOIN generate_series(1, 1) AS g (n)
