@@ -261,7 +261,14 @@ def test_every_factor_that_needs_root_has_its_commands_listed():
         key for version in (1, 2) for key, _ in privileged_changes(Ground(storage="/d", user="u", cgroup=version))
     }
     assert listed <= known
-    plain = {"server=build:", "server=maven:", "cpu.server, cpu.client", "cpu.policy", "host", "vm.memory, vm.cpus, vm.cache"}
+    plain = {
+        "server=build:",
+        "server=maven:",
+        "cpu.server, cpu.client",
+        "cpu.policy",
+        "host",
+        "vm.memory, vm.cpus, vm.cache",
+    }
     assert known - listed <= plain
 
 
