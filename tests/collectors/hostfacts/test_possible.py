@@ -36,7 +36,14 @@ COMPLETE = Abilities(
     cgroups=(UNIFIED,),
 )
 PACKAGES = {"mkfs.xfs": "xfsprogs", "mvn": "maven", "ssh": "openssh-client", "taskset": "util-linux"}
-NEED_NOTHING = {"server=build:", "server=maven:", "cpu.server, cpu.client", "cpu.policy", "host"}
+NEED_NOTHING = {
+    "vm.memory, vm.cpus, vm.cache",
+    "server=build:",
+    "server=maven:",
+    "cpu.server, cpu.client",
+    "cpu.policy",
+    "host",
+}
 
 
 def judge(abilities):
