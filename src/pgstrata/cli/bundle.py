@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from pgstrata.cli.options import StudyArgument
+
 
 def bundle(
-    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")],
+    study: StudyArgument,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="A new file; default NAME.tar.xz.")
     ] = None,

@@ -1,12 +1,12 @@
 """`pgstrata merge`, and merged studies shown, reported and judged."""
 
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
+from pgstrata.cli.documents import print_document
 from pgstrata.cli.options import end_with
 
 
@@ -43,25 +43,16 @@ def is_merged(folder: Path, *refused: tuple[str, object]) -> bool:
     return False
 
 
-def show_merged(folder: Path, *, json: bool, markdown: bool, plain: bool) -> None:
+def show_merged(folder: Path, format_: str | None, *, json: bool) -> None:
     """The answer of a merged study, as `show` shows one of a study."""
     from pgstrata.app.merge import load_merged
     from pgstrata.report.answer.merged import make_merged_document, merged_json
-    from pgstrata.report.blocks.markdown import emit_markdown
-    from pgstrata.report.blocks.text import emit_text
 
     answer = load_merged(folder)
     if json:
         print(merged_json(answer))
-    elif plain or markdown or not sys.stdout.isatty():
-        print((emit_markdown if markdown else emit_text)(make_merged_document(answer)))
     else:
-        from rich.console import Console
-
-        from pgstrata.report.blocks.terminal import emit_terminal
-
-        console = Console()
-        console.print(emit_terminal(make_merged_document(answer), console.width))
+        print_document(make_merged_document(answer), format_)
 
 
 def report_merged(folder: Path, target: Path) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -10,6 +11,12 @@ Destination = Annotated[
     str | None, typer.Option("--host", metavar="DESTINATION", help="Another host, as for ssh: db1, user@db1.")
 ]
 
+Budget = Annotated[str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, such as 10m.")]
+StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
+StudyOption = Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the study.")]
+Threshold = Annotated[
+    str | None, typer.Option("--threshold", metavar="RATIO", help="Difference that matters, such as '3 %'.")
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
 NoQueryText = Annotated[bool, typer.Option("--no-query-text", help="Hashes instead of texts of queries.")]
 

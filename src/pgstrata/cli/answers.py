@@ -1,0 +1,112 @@
+"""`pgstrata show | report | gate | reparse`: the answer of a study that is there."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pgstrata.cli.documents import print_document
+from pgstrata.cli.merge import gate_merged, is_merged, report_merged, show_merged
+from pgstrata.cli.options import Json, NoQueryText, StudyArgument, Threshold, end_with, ratio_of
+
+Shown = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study, or a bundle.")]
+Prices = Annotated[
+    Path | None, typer.Option("--prices", metavar="FILE", help="Prices of this list (TOML) instead of the plan's.")
+]
+Pairs = Annotated[bool, typer.Option("--pairs", help="Also every environment against every other; exploratory.")]
+
+
+def show(
+    study: Shown,
+    json: Json = False,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="'text': plain, at most 78 columns; 'markdown'.")
+    ] = None,
+    pairs: Pairs = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="What the time of a transaction went to, and what differs in it.")
+    ] = False,
+    no_query_text: NoQueryText = False,
+    prices: Prices = None,
+) -> None:
+    """The answer: in words, then a table for each cell."""
+    from pgstrata.app.answer import load_answer
+    from pgstrata.app.opened import open_study
+    from pgstrata.errors import UsageError
+
+    if format_ not in {None, "text", "markdown"}:
+        remedy = "use --format text, --format markdown, or --json"
+        raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
+    if why and pairs and not json:
+        raise UsageError(
+            "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
+        )
+    if is_merged(study, ("--pairs", pairs), ("--why", why), ("--prices", prices)):
+        show_merged(study, format_, json=json)
+        return
+    with open_study(study) as opened:
+        answer = load_answer(opened, shifts=json, pairs=pairs, why=why, query_text=not no_query_text, prices=prices)
+    if json:
+        from pgstrata.report.json.answer import answer_json
+
+        print(answer_json(answer, why=why))
+    elif why:
+        from pgstrata.report.answer.causes import make_why_document
+
+        print_document(make_why_document(answer), format_ or "text")
+    else:
+        from pgstrata.report.answer.document import make_document
+
+        print_document(make_document(answer), format_)
+
+
+def report(
+    study: Shown,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where it goes.")] = None,
+    pairs: Pairs = False,
+    no_query_text: NoQueryText = False,
+    prices: Prices = None,
+) -> None:
+    """Write one self-contained HTML file: answer, tables, charts."""
+    from pgstrata.app.opened import open_study
+    from pgstrata.app.report import write_report
+
+    if is_merged(study, ("--pairs", pairs), ("--prices", prices)):
+        report_merged(study, output or study / "report.html")
+        return
+    with open_study(study) as opened:
+        target = output or (study / "report.html" if opened.path == study else Path(f"{opened.path.name}.html"))
+        written = write_report(opened, target, pairs=pairs, query_text=not no_query_text, prices=prices)
+    print(f"report: {written}")
+
+
+def gate(
+    study: Shown,
+    json: Json = False,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="NAME", help="Another metric than the plan's: never passes.")
+    ] = None,
+    threshold: Threshold = None,
+) -> None:
+    """Judge a study for a script by its exit code.
+
+    0: nothing is worse by the metric and the threshold of the plan. 1: something is. 3: undecided, or a control
+    differs, or nothing is worse by another metric or threshold than the plan's.
+    """
+    from pgstrata.app.gate import load_gate
+    from pgstrata.app.opened import open_study
+    from pgstrata.report.commands.gate import gate_json, render_gate
+
+    if is_merged(study, ("--metric", metric), ("--threshold", threshold)):
+        gate_merged(study, json=json)
+    with open_study(study) as opened:
+        found = load_gate(opened, metric=metric, threshold=ratio_of(threshold))
+    end_with(gate_json(found) if json else render_gate(found), found.code)
+
+
+def reparse(study: StudyArgument) -> None:
+    """Derive everything anew from the evidence of a study."""
+    from pgstrata.app.wiring import reparse as derive_anew
+    from pgstrata.store.repository import StudyFolder
+
+    print(f"{derive_anew(StudyFolder(study))} runs derived anew from their evidence")

@@ -1,0 +1,123 @@
+"""`pgstrata decide | import | export`: results of other tools, and results for them."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pgstrata.cli.options import Json, Threshold, end_with, ratio_of
+
+
+def decide(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.csv", allow_dash=True, help="Results of any tool; - is standard input.")
+    ],
+    json: Json = False,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="NAME", help="Environment to compare with.")
+    ] = None,
+    threshold: Threshold = None,
+    lower_is_better: Annotated[
+        bool, typer.Option("--lower-is-better", help="Of a metric that pgstrata does not know.")
+    ] = False,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="NAME", help="Which metric of the file, or what its values are.")
+    ] = None,
+    ordered: Annotated[
+        bool, typer.Option("--ordered", help="Environments are ordered levels, as first met in the file: which step?")
+    ] = False,
+    sequential: Annotated[
+        bool, typer.Option("--sequential", help="You look after each new block, until a difference shows.")
+    ] = False,
+    prices: Annotated[
+        Path | None, typer.Option("--prices", metavar="LIST.toml", help="What an hour of each environment costs.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Also one HTML file: answer, tables, charts.")
+    ] = None,
+) -> None:
+    """Apply the rule to other tools' results.
+
+    The file begins with a header: block, environment, value, and cell and metric where there are several, in any
+    order; separated by comma, semicolon or tabulator. Exit code 1: something is worse; 3: undecided; 0: neither.
+    """
+    from pgstrata.app.decide import decide_file
+    from pgstrata.compare.gate import import_code
+    from pgstrata.compare.one_look import ImportTerms
+    from pgstrata.report.commands.decide import decision_json, render_decision
+
+    terms = ImportTerms(
+        baseline=baseline, metric=metric, lower_is_better=lower_is_better, ordered=ordered, sequential=sequential
+    )
+    if (given := ratio_of(threshold)) is not None:
+        terms = replace(terms, threshold=given)
+    answer = decide_file(file, terms, prices)
+    code = import_code(answer)
+    if report is not None:
+        from pgstrata.app.decision_report import write_decision
+
+        print(f"report: {write_decision(answer, report)}", file=sys.stderr)
+    end_with(decision_json(answer) if json else render_decision(answer), code)
+
+
+def import_(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders or files of another tool's results.")],
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="NAME",
+            help="pgbench, sysbench, hammerdb, benchbase, postgresbench, pgbent, table, wide, commits, otava.",
+        ),
+    ],
+    pattern: Annotated[
+        str | None,
+        typer.Option("--pattern", help="Paths below a folder, such as '{kernel}/{scale}/{run}/{mode}-{clients}.log'."),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="A,B,...", help="Columns of a table without header; - for none.")
+    ] = None,
+    index: Annotated[
+        str | None, typer.Option("--index", metavar="A,B", help="Columns of a wide table that are not compared.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="A,B", help="Metrics to keep; of a table the columns of values.")
+    ] = None,
+    compare: Annotated[
+        str | None, typer.Option("--compare", metavar="A,B", help="The dimension that is compared, or several.")
+    ] = None,
+    repeat: Annotated[
+        str | None, typer.Option("--repeat", metavar="NAME", help="The dimension that numbers repeats, if not run.")
+    ] = None,
+    repeats: Annotated[
+        str | None,
+        typer.Option("--repeats", help="How repeats were measured: in-turns, one-after-another or unknown."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.csv", help="Where it goes.")] = None,
+) -> None:  # fmt: skip
+    """Turn other tools' results into one file of observations, for `decide`.
+
+    What does not fit the pattern, did not finish or cannot be read is listed. Without --repeats there are no blocks.
+    """
+    from pgstrata.cli.importing import import_and_tell
+
+    import_and_tell(paths, format_=format_, pattern=pattern, columns=columns, index=index, metric=metric,
+                    compare=compare, repeat=repeat, repeats=repeats, output=output)  # fmt: skip
+
+
+def export(
+    source: Annotated[
+        Path, typer.Argument(metavar="STUDY|FILE", help="The folder of a study, or a table as `decide` takes it.")
+    ],
+    format_: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, otava or parquet.")] = "csv",
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where it goes.")] = None,
+) -> None:
+    """Write all measurements of a study, or of a table, to one file for other tools.
+
+    CSV is what `decide` takes. Parquet needs pyarrow.
+    """
+    from pgstrata.app.export import export_results
+
+    done = export_results(source, format_, output)
+    print(f"{done.output}: {done.rows:,} rows of {done.observations:,} runs")
