@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgstrata.app.data_files import DataFiles
-from pgstrata.app.targets import bring_file
+from pgstrata.app.sent import bring_file
 from pgstrata.errors import HostFileError
 from pgstrata.hosts.local import LocalHost
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from pgstrata.app.machine import open_machine
-from pgstrata.app.targets import SentServers
+from pgstrata.app.sent import SentServers
 from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.experiment.servers import parse_server
 from pgstrata.hosts.local import LocalHost
