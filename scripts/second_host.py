@@ -22,7 +22,6 @@ sshd = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(sshd)
 
 _NAME = "db1"
-_OWN = ("CACHE", "STATE", "DATA", "RUN", "LOCK")
 
 
 def main(command: list[str]) -> int:
@@ -34,8 +33,7 @@ def main(command: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="pgstrata-db1-") as name:
         folder = Path(name)
         folder.chmod(0o755)  # servers over there run as another user
-        own = " ".join(f"PGSTRATA_{each}={folder}/{each.lower()}" for each in _OWN)
-        with sshd.far_hosts(folder / "net", 1, [f"SetEnv {own}"]) as (host,):
+        with sshd.far_hosts(folder / "net", 1, [sshd.own_folders(folder)]) as (host,):
             config = Path(host.config)
             known = config.read_text()
             config.write_text(known.replace(f"Host {host.destination}", f"Host {host.destination} {_NAME}"))

@@ -14,13 +14,10 @@ import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
 
 from chaos import Chaos
 
 import sshd
-
-_OWN: Final = ("CACHE", "STATE", "DATA", "RUN", "LOCK")
 
 
 class FarChaos(Chaos):
@@ -32,9 +29,8 @@ class FarChaos(Chaos):
             sys.exit(f"there is no second host: {impossible}")
         self.there = folder / "there"
         self.there.mkdir(mode=0o755)
-        over_there = " ".join(f"PGSTRATA_{name}={self.there}/{name.lower()}" for name in _OWN)
         self._stack = ExitStack()
-        self._host = self._stack.enter_context(sshd.far_hosts(folder / "rig", 1, (f"SetEnv {over_there}",)))[0]
+        self._host = self._stack.enter_context(sshd.far_hosts(folder / "rig", 1, [sshd.own_folders(self.there)]))[0]
         self.environ["PGSTRATA_SSH_CONFIG"] = self._host.config
 
     def hosts_of(self, seed: int) -> Mapping[str, str]:

@@ -1,25 +1,21 @@
 """A machine that ssh reaches is booted into other kernels for the visits of a study; the boots are forged."""
 
 import json
-import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
-import brisk
 import sshd
+from far_place import FILE, FarPlace
 from forged_boots import OLD, OWN, forged_boots
 
 pytestmark = [pytest.mark.server, pytest.mark.root, pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())]
 
-NAMES = ("CACHE", "STATE", "DATA", "RUN", "LOCK")
 TEXT = """
 blocks = 1
 controls = ["same"]
@@ -40,37 +36,16 @@ warmup = "0s"
 """
 
 
-class Place:
-    """A folder with an experiment, and a far host with boots of its own."""
+class Place(FarPlace):
+    """The far host has boots of its own."""
 
     def __init__(self, folder, far, boots):
-        self.folder, self.far, self.boots = folder, far, boots
-        own = {f"PGSTRATA_{name}": str(folder / "here" / name.lower()) for name in ("STATE", "DATA", "LOCK")}
-        self.environ = {**os.environ, **own, "PGSTRATA_SSH_CONFIG": far.config}
-        (folder / "here").mkdir()
-        (folder / "kernels.toml").write_text(TEXT)
-
-    def words(self, *arguments):
-        return [sys.executable, brisk.__file__, *arguments]
-
-    def pgstrata(self, *arguments):
-        words = self.words(*arguments)
-        return subprocess.run(words, cwd=self.folder, env=self.environ, timeout=180, capture_output=True, text=True)
-
-    def kill_at(self, study, sign):
-        """Start the experiment, and end it with -9 at the first event in which that text stands."""
-        words = self.words("run", "kernels.toml", "--study", study, "--events")
-        process = subprocess.Popen(words, cwd=self.folder, env=self.environ, stdout=subprocess.PIPE, text=True)
-        for line in process.stdout:
-            if sign in json.loads(line).get("text", ""):
-                break
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=60)
+        super().__init__(folder, far, TEXT)
+        self.boots = boots
 
     def kill_after(self, study, events, more):
         """Start the experiment and end it with -9 after so many events and seconds; whether it ended by itself."""
-        words = self.words("run", "kernels.toml", "--study", study, "--events")
-        process = subprocess.Popen(words, cwd=self.folder, env=self.environ, stdout=subprocess.PIPE, text=True)
+        process = self.start(study)
         for count, _ in enumerate(process.stdout, start=1):
             if count >= events:
                 break
@@ -94,8 +69,10 @@ def place():
     folder.chmod(0o755)
     there = folder / "there"
     there.mkdir()
-    variables = "SetEnv " + " ".join(f"PGSTRATA_{name}={there / name.lower()}" for name in NAMES)
-    with sshd.far_hosts(folder / "net", 1, [variables]) as (far,), forged_boots(far, folder / "boots") as boots:
+    with (
+        sshd.far_hosts(folder / "net", 1, [sshd.own_folders(there)]) as (far,),
+        forged_boots(far, folder / "boots") as boots,
+    ):
         yield Place(folder, far, boots)
     shutil.rmtree(folder)
 
@@ -103,8 +80,8 @@ def place():
 @pytest.fixture(scope="module")
 def killed(place):
     """What was said after a kill at the second kernel, and by the same command again."""
-    place.kill_at("study", f"booting ssh:far1: {OLD}")
-    return place.pgstrata("run", "kernels.toml", "--study", "study")
+    place.kill_at("study", lambda event: f"booting ssh:far1: {OLD}" in event.get("text", ""))
+    return place.pgstrata("run", FILE, "--study", "study")
 
 
 def test_the_same_command_brings_the_machine_home_and_goes_on(place, killed):
@@ -126,7 +103,7 @@ def test_nothing_is_left_in_the_ledger(place, killed):
 
 def test_a_kernel_that_does_not_come_up_is_named_with_the_one_that_runs(place, killed):
     place.boots.dead.add(OLD)
-    done = place.pgstrata("run", "kernels.toml", "--study", "other")
+    done = place.pgstrata("run", FILE, "--study", "other")
     assert done.returncode == 4
     assert f"ssh:far1 was told to boot {OLD} and came up with {OWN}" in done.stderr + done.stdout
     assert "nothing is changed" in place.pgstrata("host", "status", "--host", "far1").stdout
@@ -139,7 +116,7 @@ KILLS = 40
 @pytest.mark.timeout(3600)
 def test_kills_around_boots_lose_no_run_and_the_machine_is_given_back(place):
     draw = random.Random(18)
-    (place.folder / "kernels.toml").write_text(TEXT.replace("blocks = 1", "blocks = 2"))
+    (place.folder / FILE).write_text(TEXT.replace("blocks = 1", "blocks = 2"))
     kills = number = 0
     while kills < KILLS:
         number += 1
@@ -149,9 +126,9 @@ def test_kills_around_boots_lose_no_run_and_the_machine_is_given_back(place):
             now = place.records(study)
             assert kept.items() <= now.items()
             kept = now
-        done = place.pgstrata("run", "kernels.toml", "--study", study)
+        done = place.pgstrata("run", FILE, "--study", study)
         assert done.returncode == 0, done.stdout + done.stderr
         assert len(place.records(study)) == 6
         assert place.boots.booted[-1] == OWN
         assert "nothing is changed" in place.pgstrata("host", "status", "--host", "far1").stdout
-    (place.folder / "kernels.toml").write_text(TEXT)
+    (place.folder / FILE).write_text(TEXT)

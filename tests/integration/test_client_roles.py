@@ -6,11 +6,8 @@ import pytest
 
 import sshd
 from fake_clock import RecordingEvents
-from pgstrata.app import site
+from far_place import far_study
 from pgstrata.app.answer import load_answer
-from pgstrata.app.question import load_plan
-from pgstrata.app.run import run_experiment
-from pgstrata.conduct import ceiling
 from pgstrata.report.json.answer import answer_json
 from pgstrata.store.repository import StudyFolder
 from rendering import render_text
@@ -53,8 +50,7 @@ def machines(folder):
     def own(number):
         there = folder / f"there{number}"
         there.mkdir()
-        names = ("CACHE", "STATE", "DATA", "RUN", "LOCK")
-        return ["SetEnv " + " ".join(f"PGSTRATA_{name}={there / name.lower()}" for name in names)]
+        return [sshd.own_folders(there)]
 
     with sshd.far_hosts(folder / "net", 2, own) as found:
         yield found
@@ -63,17 +59,8 @@ def machines(folder):
 @pytest.fixture(scope="module")
 def made(folder, machines):
     """The study, its outcome and what was said."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("DATA", "STATE", "LOCK"):
-            patch.setenv(f"PGSTRATA_{name}", str(folder / "here" / name.lower()))
-        (folder / "here").mkdir()
-        patch.setenv(site.SSH_CONFIG, machines[0].config)
-        patch.setattr(ceiling, "_SECONDS", 1.0)
-        file = folder / "experiment.toml"
-        file.write_text(TEXT)
-        events = RecordingEvents()
-        outcome = run_experiment(load_plan(file), StudyFolder(folder / "study"), events)
-        yield folder / "study", outcome, events
+    with far_study(folder, machines[0], TEXT, RecordingEvents()) as study:
+        yield study
 
 
 def header(study, environment):

@@ -4,25 +4,21 @@ The host is a network of its own on this machine: kernel parameters below `net` 
 """
 
 import json
-import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-import brisk
 import sshd
+from far_place import FILE, FarPlace
 
 pytestmark = [pytest.mark.server, pytest.mark.root, pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())]
 
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 OF_THE_NETWORK = Path("/proc/sys/net/core/somaxconn")
-NAMES = ("CACHE", "STATE", "DATA", "RUN", "LOCK")
 TEXT = """
 blocks = 1
 [[environments]]
@@ -49,35 +45,12 @@ warmup = "0s"
 """
 
 
-class Place:
-    """A folder with an experiment, a far host, and what this machine and that one look like."""
+class Place(FarPlace):
+    """What this machine and that one look like, too."""
 
     def __init__(self, folder, far):
-        self.folder, self.far = folder, far
-        own = {f"PGSTRATA_{name}": str(folder / "here" / name.lower()) for name in ("STATE", "DATA", "LOCK")}
-        self.environ = {**os.environ, **own, "PGSTRATA_SSH_CONFIG": far.config}
-        (folder / "here").mkdir()
-        (folder / "layers.toml").write_text(TEXT)
+        super().__init__(folder, far, TEXT)
         self.first = self.state()
-
-    def words(self, *arguments):
-        return [sys.executable, brisk.__file__, *arguments]
-
-    def pgstrata(self, *arguments):
-        return subprocess.run(
-            self.words(*arguments), cwd=self.folder, env=self.environ, timeout=120, capture_output=True, text=True
-        )
-
-    def kill_in(self, run):
-        """Start the experiment and end it with -9 as soon as that run is measured."""
-        words = self.words("run", "layers.toml", "--study", "study", "--events")
-        process = subprocess.Popen(words, cwd=self.folder, env=self.environ, stdout=subprocess.PIPE, text=True)
-        for line in process.stdout:
-            event = json.loads(line)
-            if (event.get("run"), event.get("text")) == (run, "measure"):
-                break
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=60)
 
     def _counts(self, path):
         """Whether a mount or an image is not that of a test beside this one."""
@@ -100,8 +73,7 @@ def place():
     folder.chmod(0o755)
     there = folder / "there"
     there.mkdir()
-    variables = "SetEnv " + " ".join(f"PGSTRATA_{name}={there / name.lower()}" for name in NAMES)
-    with sshd.far_hosts(folder / "net", 1, [variables]) as (far,):
+    with sshd.far_hosts(folder / "net", 1, [sshd.own_folders(there)]) as (far,):
         yield Place(folder, far)
     shutil.rmtree(folder)
 
@@ -109,16 +81,17 @@ def place():
 @pytest.fixture(scope="module")
 def made(place):
     """What each command said: status and run after kill -9, restore, then the study to its end."""
-    place.kill_in("b01/changed/select-only-s1-c1-r50")
+    measured = ("b01/changed/select-only-s1-c1-r50", "measure")
+    place.kill_at("study", lambda event: (event.get("run"), event.get("text")) == measured)
     steps = {
         "left": place.state(),
         "status": place.pgstrata("host", "status", "--host", "far1"),
         "here": place.pgstrata("host", "status"),
-        "refused": place.pgstrata("run", "layers.toml", "--study", "study"),
+        "refused": place.pgstrata("run", FILE, "--study", "study"),
         "restore": place.pgstrata("host", "restore", "--host", "far1"),
         "restored": place.state(),
     }
-    yield {**steps, "run": place.pgstrata("run", "layers.toml", "--study", "study"), "end": place.state()}
+    yield {**steps, "run": place.pgstrata("run", FILE, "--study", "study"), "end": place.state()}
     place.pgstrata("host", "restore", "--host", "far1", "--force")
 
 

@@ -12,12 +12,11 @@ import pytest
 
 import sshd
 from fake_clock import RecordingEvents
+from far_place import far_study
 from pgstrata.app import site
 from pgstrata.app.answer import load_answer
-from pgstrata.app.question import load_plan
-from pgstrata.app.run import run_experiment
 from pgstrata.app.wiring import make_derive, reparse
-from pgstrata.conduct import ceiling, losses
+from pgstrata.conduct import losses
 from pgstrata.hosts.ssh_link import Patience
 from pgstrata.ports.events import EventKind
 from pgstrata.report.json.answer import answer_json
@@ -83,28 +82,16 @@ def far(folder):
     """A machine that keeps its things apart from this one's."""
     there = folder / "there"
     there.mkdir()
-    values = {name: there / name.lower() for name in ("CACHE", "STATE", "DATA", "RUN", "LOCK")}
-    options = ["SetEnv " + " ".join(f"PGSTRATA_{name}={value}" for name, value in values.items())]
-    with sshd.far_hosts(folder / "net", 1, options) as (found,):
+    with sshd.far_hosts(folder / "net", 1, [sshd.own_folders(there)]) as (found,):
         yield found
 
 
 @pytest.fixture(scope="module")
 def made(folder, far):
     """The study, its outcome and what was said."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("DATA", "STATE", "LOCK"):
-            patch.setenv(f"PGSTRATA_{name}", str(folder / "here" / name.lower()))
-        (folder / "here").mkdir()
-        patch.setenv(site.SSH_CONFIG, far.config)
-        patch.setattr(site, "PATIENCE", HASTY)
-        patch.setattr(losses, "PAUSES", (1.0,) * 15)
-        patch.setattr(ceiling, "_SECONDS", 1.0)
-        file = folder / "experiment.toml"
-        file.write_text(TEXT)
-        events = Pulling(far)
-        outcome = run_experiment(load_plan(file), StudyFolder(folder / "study"), events)
-        yield folder / "study", outcome, events
+    patches = ((site, "PATIENCE", HASTY), (losses, "PAUSES", (1.0,) * 15))
+    with far_study(folder, far, TEXT, Pulling(far), patches) as study:
+        yield study
 
 
 def facts_of(study, environment):

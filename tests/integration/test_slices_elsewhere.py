@@ -5,15 +5,14 @@ import os
 import signal
 import statistics
 import subprocess
-import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-import brisk
 import sshd
+from far_place import FarPlace
 from pgstrata.app.wiring import make_derive
 from pgstrata.store.load import load_study
 from pgstrata.store.study import load_plan_file
@@ -26,7 +25,6 @@ pytestmark = [
     pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not()),
 ]
 
-NAMES = ("CACHE", "STATE", "DATA", "RUN", "LOCK")
 CELL = "select-only-s1-c2"
 TEXT = """
 blocks = 1
@@ -46,21 +44,8 @@ run = "1s"
 """
 
 
-class Place:
-    """A folder with an experiment and a far host."""
-
-    def __init__(self, folder, far):
-        self.folder = folder
-        own = {f"PGSTRATA_{name}": str(folder / "here" / name.lower()) for name in ("STATE", "DATA", "LOCK")}
-        self.environ = {**os.environ, **own, "PGSTRATA_SSH_CONFIG": far.config}
-        (folder / "here").mkdir()
-        (folder / "slices.toml").write_text(TEXT)
-
-    def start(self):
-        words = [sys.executable, brisk.__file__, "run", "slices.toml", "--study", "study", "--events"]
-        return subprocess.Popen(
-            words, cwd=self.folder, env=self.environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+class Place(FarPlace):
+    """With all processes of the experiment."""
 
     def processes(self):
         """What is there of the experiment on either side, but the sshd."""
@@ -89,14 +74,13 @@ def made():
     with ExitStack() as stack:
         folder = stack.enter_context(working_folder("pgstrata-far-"))
         (folder / "there").mkdir()
-        variables = "SetEnv " + " ".join(f"PGSTRATA_{name}={folder / 'there' / name.lower()}" for name in NAMES)
-        (far,) = stack.enter_context(sshd.far_hosts(folder / "net", 1, [variables]))
-        place = Place(folder, far)
-        with place.start() as killed:
+        (far,) = stack.enter_context(sshd.far_hosts(folder / "net", 1, [sshd.own_folders(folder / "there")]))
+        place = Place(folder, far, TEXT)
+        with place.start("study", stderr=subprocess.STDOUT) as killed:
             said = [line for line in iter(killed.stdout.readline, "") if _kill_in_turns(killed, line)]
         assert killed.returncode == -signal.SIGKILL, said
         left = place.wait_for_silence()
-        with place.start() as again:
+        with place.start("study", stderr=subprocess.STDOUT) as again:
             text, _ = again.communicate(timeout=200)
         yield place, left, again.returncode, text
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PORT = 2222
+_STORED = ("CACHE", "STATE", "DATA", "RUN", "LOCK")
 _NETWORKS = Path("/run/pgstrata-test-networks.lock")
 """Held while a network is chosen, until its route tells all others that it is taken."""
 
@@ -203,6 +204,11 @@ def _server_config(far, folder, options):
         f"AuthorizedKeysFile {far.folder}/authorized_keys", "StrictModes no", "UsePAM no", "PermitRootLogin yes",
         "PasswordAuthentication no", "KbdInteractiveAuthentication no", "PrintMotd no", "",
     ]))  # fmt: skip
+
+
+def own_folders(folder):
+    """A line of sshd_config by which pgstrata over there keeps what it stores in `folder`, apart from this machine's."""
+    return "SetEnv " + " ".join(f"PGSTRATA_{name}={folder / name.lower()}" for name in _STORED)
 
 
 def _without_startup(options):
