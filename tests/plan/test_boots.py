@@ -139,8 +139,10 @@ def test_words_that_decide_whether_it_comes_up_or_mean_more_than_a_word_are_refu
     text = TEXT.format(kernels='["6.1"]', controls="[]", host="ssh:db1", seed=1).replace(
         'pages = ["4kB", "2MB"]', f'"boot.options" = ["quiet", "{words}"]'
     )
-    with pytest.raises(ExperimentError):
+    with pytest.raises(ExperimentError) as caught:
         parse_experiment(text, "x", read_file=str, workloads=WORKLOADS)
+    (problem,) = caught.value.problems
+    assert repr(words) in problem.what
 
 
 def test_a_release_is_of_a_series_where_its_number_goes_on_no_further():
