@@ -31,6 +31,7 @@ from objective import measure_objective
 from observer import measure_observer, measure_overhead
 from order_entry import measure_order_entry
 from ordered import measure_ordered
+from peaks import measure_peaks
 from percentiles import measure_percentiles
 from perf import measure_perf
 from real_noise import measure_real_noise
@@ -57,6 +58,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "import": measure_importing,
     "why": measure_why,
     "boots": measure_boots,
+    "peaks": measure_peaks,
     "reset": measure_reset,
     "loading": measure_loading,
     "drivers": measure_drivers,

@@ -12,10 +12,9 @@ from pgstrata.boots.menu import (
     parse_grub,
     parse_menu,
     parse_specified,
-    release_key,
 )
 from pgstrata.errors import HostNotFitError
-from pgstrata.model.boot import Boot
+from pgstrata.model.boot import Boot, release_key
 from pgstrata.system.boots import BootWay
 
 GRUB = r"""

@@ -66,6 +66,20 @@ def test_parquet_without_pyarrow_says_what_to_install(study):
     assert "pip install 'pgstrata[parquet]'" in done.stderr
 
 
+@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pyarrow is not installed")
+def test_parquet_has_the_rows_and_columns_of_csv(study):
+    from pyarrow import parquet
+
+    assert pgstrata(study, "export", "study", "-o", "all.csv").returncode == 0
+    done = pgstrata(study, "export", "study", "--format", "parquet", "-o", "all.parquet")
+    assert (done.returncode, done.stdout) == (0, "all.parquet: 36 rows of 18 runs\n"), done.stderr
+    rows = read((study / "all.csv").read_text())
+    table = parquet.read_table(study / "all.parquet")
+    assert table.column_names == list(rows[0])
+    found = [{name: "" if value is None else str(value) for name, value in row.items()} for row in table.to_pylist()]
+    assert found == rows
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -1,5 +1,6 @@
 """Paths as dimensions."""
 
+import re
 import time
 
 import pytest
@@ -33,9 +34,18 @@ def test_a_path_fits_or_does_not(pattern, path, levels):
     assert (tuple(found.values()) if found is not None else None) == levels
 
 
-@pytest.mark.parametrize("pattern", ["{a}/{a}", "{}/x", "{a", "a}", "{a b}"])
-def test_what_is_no_pattern_is_refused(pattern):
-    with pytest.raises(UsageError):
+@pytest.mark.parametrize(
+    ("pattern", "what"),
+    [
+        ("{a}/{a}", "has {a} twice"),
+        ("{}/x", "has a field '{}', which is no name"),
+        ("{a", "has a bracket without its other half"),
+        ("a}", "has a bracket without its other half"),
+        ("{a b}", "has a field '{a b}', which is no name"),
+    ],
+)
+def test_what_is_no_pattern_is_refused(pattern, what):
+    with pytest.raises(UsageError, match=re.escape(what)):
         parse_pattern(pattern)
 
 

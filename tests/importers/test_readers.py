@@ -53,7 +53,7 @@ def test_a_pgbench_that_was_refused_says_why():
 @pytest.mark.parametrize(
     "name", ["pgbench", "sysbench", "hammerdb", "benchbase", "postgresbench", "commits", "pgbent", "otava"]
 )
-@pytest.mark.parametrize("text", ["", "\x00\x01", "hello\n", "{}", "[1, 2]", "a,b\n1,2\n", "\ud800"[:0] + "{" * 5000])
+@pytest.mark.parametrize("text", ["", "\x00\x01", "hello\n", "{}", "[1, 2]", "a,b\n1,2\n", "{" * 5000])
 def test_what_is_no_such_file_gives_no_result_and_a_reason(name, text):
     found = read(name, text)
     assert found.results == ()

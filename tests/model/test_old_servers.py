@@ -1,8 +1,8 @@
-"""Settings in the words of old servers, and what these lack."""
+"""Settings in the words of old servers."""
 
 import pytest
 
-from pgstrata.model.old_servers import lacking, settings_of_its_time
+from pgstrata.model.old_servers import settings_of_its_time
 
 CHOSEN = {
     "max_wal_size": "4GB",
@@ -50,8 +50,3 @@ def test_the_folder_of_sockets_has_its_former_name_before_9_3():
 def test_a_setting_that_an_old_server_cannot_follow_is_left_to_be_refused_by_it():
     asked = {"huge_pages": "on", "wal_level": "logical"}
     assert settings_of_its_time(asked, 80400) == asked
-
-
-def test_old_servers_lack_more_the_older_they_are():
-    counts = [len(lacking(version)) for version in (180000, 90600, 90500, 90300, 90200, 90100, 80400)]
-    assert counts == [0, 0, 1, 2, 3, 4, 5]

@@ -108,6 +108,18 @@ def test_the_plan_says_which_runs_share_a_boot():
     assert "up together" not in text
 
 
+def test_a_boot_alone_is_no_change_for_each_run():
+    changed = "the host is changed for each run"
+    assert changed in render_plan(plan())
+    bare = TEXT.format(kernels='["6.1", "6.12"]', controls="[]", host="ssh:db1", seed=1).replace(
+        'pages = ["4kB", "2MB"]', ""
+    )
+    experiment = parse_experiment(bare, "x", read_file=str, workloads=WORKLOADS)
+    text = render_plan(make_real_plan(experiment, WORKLOADS, CAPACITY, drivers=driver_capabilities()))
+    assert changed not in text
+    assert "ssh:db1 boots 2 times in each block, and boots its own kernel at the end" in text
+
+
 def problems(**more):
     with pytest.raises(ExperimentError) as caught:
         parse(**more)
@@ -139,8 +151,10 @@ def test_words_that_decide_whether_it_comes_up_or_mean_more_than_a_word_are_refu
     text = TEXT.format(kernels='["6.1"]', controls="[]", host="ssh:db1", seed=1).replace(
         'pages = ["4kB", "2MB"]', f'"boot.options" = ["quiet", "{words}"]'
     )
-    with pytest.raises(ExperimentError):
+    with pytest.raises(ExperimentError) as caught:
         parse_experiment(text, "x", read_file=str, workloads=WORKLOADS)
+    (problem,) = caught.value.problems
+    assert repr(words) in problem.what
 
 
 def test_a_release_is_of_a_series_where_its_number_goes_on_no_further():

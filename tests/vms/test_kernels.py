@@ -49,6 +49,7 @@ def test_an_image_gives_the_newest_of_a_series_and_names_what_it_has() -> None:
     releases = ("6.1.0-56-cloud-amd64", "6.12.117+deb12-cloud-amd64")
     assert choose_kernel(releases, "6.1", where="image a") == releases[0]
     assert choose_kernel(releases, "", where="image a") == releases[1]
+    assert choose_kernel(("6.12.0-rc1", "6.12.0"), "6.12", where="image a") == "6.12.0"
     with pytest.raises(HostNotFitError, match=r"no kernel 5\.10"):
         choose_kernel(releases, "5.10", where="image a")
 

@@ -45,9 +45,16 @@ def test_a_proof_has_neither_disk_nor_network() -> None:
     assert not {"-drive", "-netdev"} & set(command)
 
 
-@pytest.mark.parametrize("boot", [Boot(cache="fast"), Boot(memory=1 << 20), Boot(cpus=0)])
-def test_a_machine_that_cannot_be_is_refused(boot: Boot) -> None:
-    with pytest.raises(HostNotFitError):
+@pytest.mark.parametrize(
+    ("boot", "what"),
+    [
+        (Boot(cache="fast"), "QEMU knows no cache 'fast'"),
+        (Boot(memory=1 << 20), "cannot start with so little"),
+        (Boot(cpus=0), "cannot start with so little"),
+    ],
+)
+def test_a_machine_that_cannot_be_is_refused(boot: Boot, what: str) -> None:
+    with pytest.raises(HostNotFitError, match=what):
         compose(boot, FILES, Acceleration.KVM)
 
 

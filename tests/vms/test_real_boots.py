@@ -65,5 +65,7 @@ def test_a_kernel_that_panics_is_told_with_its_console(vm: VirtualMachine) -> No
 def test_stopping_twice_does_no_harm(vm: VirtualMachine) -> None:
     vm.stop()
     vm.start(Boot(kernel="6.1"))
+    assert vm.up
     vm.stop()
     vm.stop()
+    assert not vm.up

@@ -10,7 +10,7 @@ from pgstrata.app.site import OpenedHost
 from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.boots.menu import BootMenu, choose_boot
 from pgstrata.boots.observe import observe_menu
-from pgstrata.boots.reboot import PATIENCE, BootPatience, Reboot
+from pgstrata.boots.reboot import Reboot
 from pgstrata.errors import BootFailedError
 from pgstrata.ledger.entries import host_state
 from pgstrata.model.boot import Boot
@@ -37,7 +37,6 @@ class HostBoots:
     hosts: StudyHosts
     tell: Callable[[str], None]
     gone: Callable[[], None]
-    patience: BootPatience = PATIENCE
     _menu: BootMenu | None = field(init=False, default=None)
     _boots: dict[Boot, NextBoot] = field(init=False, default_factory=dict)
     _present: NextBoot | None = field(init=False, default=None)
@@ -121,7 +120,6 @@ class HostBoots:
             host=lambda: self._opened.transport,
             reopen=self._reopen,
             clock=self.hosts.machine.clock,
-            patience=self.patience,
         )
         waiting.wait(before)
         self._boot_id = observe_boot(self._opened.transport)

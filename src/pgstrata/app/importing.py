@@ -27,7 +27,7 @@ _MOST_FILES: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportTask:
-    """What is to be imported, and what the user says of it; `metrics` are those to keep, all where there are none."""
+    """What is to be imported, and what the user says of it."""
 
     format: str
     paths: tuple[Path, ...]
@@ -44,7 +44,6 @@ class Imported:
     output: Path
     assembled: Assembled
     files: int
-    results: int
     logs: int
     unfit: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
@@ -97,7 +96,7 @@ def import_results(task: ImportTask) -> Imported:
         )
     _write(task.output, render_observations(assembled.observations, task.question.repeats))
     return Imported(
-        output=task.output, assembled=assembled, files=len(chosen), results=len(placed),
+        output=task.output, assembled=assembled, files=len(chosen),
         logs=sum(map(len, logs.values())), unfit=tuple(unfit), left_out=tuple(left_out),
     )  # fmt: skip
 

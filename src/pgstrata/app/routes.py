@@ -38,7 +38,7 @@ def find_way(server: OpenedHost, clients: Sequence[OpenedHost]) -> TcpRoute:
 
     Args:
         server: the machine of the server, opened.
-        clients: the machines of its load generators, opened.
+        clients: the machines of its load generators, opened: this one, or others.
 
     Raises:
         HostNotFitError: one does not reach the server, as far as that can be tried before there is a server: at the
@@ -51,13 +51,11 @@ def find_way(server: OpenedHost, clients: Sequence[OpenedHost]) -> TcpRoute:
         return observe_tcp_route(server)
     if not server.spec.remote:
         return TcpRoute(server=_seen_from(server, others), clients=_come_from(others))
-    way = _reached(server) if len(others) == len(clients) else observe_tcp_route(server)
-    # clients here have one way only: the address that ssh takes
-    known = (way.server,) if len(others) < len(clients) else tuple(dict.fromkeys((way.server, *_addresses(server))))
+    way = _reached(server)
+    known = tuple(dict.fromkeys((way.server, *_addresses(server))))
     for address in known:
         if all(_reaches(client, address, way.known_port) for client in others):
-            here = way.clients if len(others) < len(clients) else ()
-            return TcpRoute(server=address, clients=(*here, *_come_from(others)), known_port=way.known_port)
+            return TcpRoute(server=address, clients=_come_from(others), known_port=way.known_port)
     names = name_hosts(client.spec for client in others)
     what = f"{names} cannot connect to {server.spec.text}, at none of its addresses ({', '.join(known)})"
     raise HostNotFitError(what, where=server.spec.text, remedy=_REMEDY)

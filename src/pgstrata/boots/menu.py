@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pgstrata.errors import HostNotFitError
-from pgstrata.model.boot import Boot, is_of_series
+from pgstrata.model.boot import Boot, find_release, release_key
 from pgstrata.system.boots import BootWay, NextBoot
 
 _IMAGE: Final = re.compile(r"(?:vmlinuz|vmlinux|Image|kernel)-(?P<release>[0-9].*)")
@@ -52,7 +52,7 @@ class BootMenu:
 
 
 def parse_menu(sections: Mapping[str, str]) -> BootMenu:
-    """A menu from what `observe.read_menu` kept, by the names of its sections."""
+    """A menu from what `observe.observe_menu` kept, by the names of its sections."""
     files = sections.get("files", "").split()
     programs = set(sections.get("programs", "").split())
     specified = {path: text for path, text in sections.items() if path.endswith(".conf")}
@@ -139,13 +139,6 @@ def parse_bootctl(text: str) -> Mapping[str, str]:
     return found
 
 
-def release_key(release: str) -> tuple[tuple[int, int | str], ...]:
-    """Orders releases as versions: 3.10 after 3.9, and 6.1.0-rc1 before 6.1.0."""
-    parts = re.findall(r"\d+|[a-z]+", release.lower())
-    key = ((2, int(part)) if part.isdecimal() else (0 if part == "rc" else 1, part) for part in parts)
-    return (*key, (1, ""))
-
-
 def choose_boot(menu: BootMenu, boot: Boot, *, words: Collection[str], where: str) -> NextBoot:
     """How a machine is brought to the boot that is asked for.
 
@@ -188,10 +181,9 @@ def usual_words(line: str) -> tuple[str, ...]:
 
 def _choose_kernel(menu: BootMenu, asked: str, where: str) -> InstalledKernel:
     """The newest that is installed of the series, or the very release."""
-    fitting = [each for each in menu.kernels if each.release == asked]
-    fitting = fitting or [each for each in menu.kernels if is_of_series(each.release, asked)]
-    if fitting:
-        return fitting[-1]
+    found = find_release((each.release for each in menu.kernels), asked)
+    if found:
+        return [each for each in menu.kernels if each.release == found][-1]
     there = ", ".join(each.release for each in menu.kernels[-_MOST_NAMED:])
     raise HostNotFitError(
         f"no kernel {asked} is installed there",

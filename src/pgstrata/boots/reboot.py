@@ -11,16 +11,10 @@ from pgstrata.ports.host import Clock, Host, observe_boot
 
 _PAUSE: Final = 1.0
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BootPatience:
-    """Seconds. A machine has `going` to go away, and `coming` to be back; large ones test their memory for minutes."""
-
-    going: float = 180.0
-    coming: float = 1200.0
-
-
-PATIENCE: Final = BootPatience()
+_GOING: Final = 180.0
+"""Seconds in which a machine has to go away."""
+_COMING: Final = 1200.0
+"""Seconds in which it has to be back; large ones test their memory for minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +30,6 @@ class Reboot:
     host: Callable[[], Host]
     reopen: Callable[[], None]
     clock: Clock
-    patience: BootPatience = PATIENCE
 
     def wait(self, before: str) -> None:
         """Until the machine is there again, and has booted since.
@@ -50,7 +43,7 @@ class Reboot:
         """
         self._watch_it_go(before)
         last: HostLostError | None = None
-        end = self.clock.monotonic() + self.patience.coming
+        end = self.clock.monotonic() + _COMING
         while self.clock.monotonic() < end:
             self.clock.sleep(_PAUSE)
             try:
@@ -60,8 +53,7 @@ class Reboot:
             except HostLostError as error:
                 last = error
         raise BootFailedError(
-            f"{self.name} was told to boot {self.wanted} and has not come back within {self.patience.coming / 60:.0f} "
-            "minutes",
+            f"{self.name} was told to boot {self.wanted} and has not come back within {_COMING / 60:.0f} minutes",
             where=self.name,
             details=(last.what, *last.details) if last is not None else (),
             remedy="its default entry was not changed: switch it off and on, and give the same command again when it "
@@ -70,7 +62,7 @@ class Reboot:
 
     def _watch_it_go(self, before: str) -> None:
         """Wait until the connection breaks, or was so patient that the machine has booted meanwhile."""
-        end = self.clock.monotonic() + self.patience.going
+        end = self.clock.monotonic() + _GOING
         while self.clock.monotonic() < end:
             self.clock.sleep(_PAUSE)
             try:
@@ -79,7 +71,7 @@ class Reboot:
             except (HostLostError, HostNotFitError):
                 return
         raise BootFailedError(
-            f"{self.name} was told to reboot and is still up after {self.patience.going:.0f} s",
+            f"{self.name} was told to reboot and is still up after {_GOING:.0f} s",
             where=self.name,
             remedy="look there for what keeps it from going down (systemctl list-jobs), or reboot it by hand once",
         )

@@ -43,8 +43,8 @@ def import_and_tell(
     done = import_results(task)
     summary = ImportSummary(
         file=str(done.output), observations=done.assembled.observations, compared=done.assembled.compared,
-        cells=done.assembled.cells, differing=done.assembled.differing, repeats=task.question.repeats,
-        asked=repeats is not None, files=done.files, logs=done.logs, unfit=done.unfit,
+        cells=done.assembled.cells, differing=done.assembled.differing, asked=repeats is not None,
+        files=done.files, logs=done.logs, unfit=done.unfit,
         left_out=[(each.where, each.what) for each in done.left_out],
     )  # fmt: skip
     print(render_import(summary), end="")

@@ -37,13 +37,12 @@ class ImportQuestion:
 class Assembled:
     """Observations, sorted by environment, cell and time or repeat; what they are made of.
 
-    `differing` are facts that nobody named and that differ between environments only, with the number of their levels.
+    `differing` are facts that nobody named and that differ between environments only.
     """
 
     observations: tuple[Observation, ...]
     compared: tuple[str, ...]
     cells: tuple[str, ...]
-    repeat: str
     differing: tuple[str, ...]
 
 
@@ -78,7 +77,6 @@ def assemble(placed: Sequence[Placed], question: ImportQuestion, suggested: str)
         observations=tuple(found),
         compared=compared,
         cells=cells,
-        repeat=repeat,
         differing=_find_differing(placed, levels, (*compared, *cells, repeat), compared),
     )
 

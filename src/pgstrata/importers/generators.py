@@ -38,7 +38,6 @@ _SYSBENCH_BEGINS: Final = re.compile(r"sysbench \d")
 _SYSBENCH_THREADS: Final = re.compile(r"^Number of threads: (\d+)$", re.MULTILINE)
 _SYSBENCH_RATE: Final = re.compile(r"^Target transaction rate: ([\d.]+)/sec$", re.MULTILINE)
 _SYSBENCH_TIME: Final = re.compile(r"^ +total time: +([\d.]+)s$", re.MULTILINE)
-_SYSBENCH_P95: Final = re.compile(r"^ +95th percentile: +([\d.]+)$", re.MULTILINE)
 
 _ACHIEVED: Final = re.compile(r"System achieved (\d{1,15}) NOPM from (\d{1,15}) (\w[\w ]*?) TPM")
 _USERS: Final = re.compile(r"(\d+) Active Virtual Users? configured")

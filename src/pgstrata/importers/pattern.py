@@ -27,13 +27,7 @@ class _Component:
 class PathPattern:
     """A pattern of paths below the folder that is imported."""
 
-    text: str
     components: tuple[_Component, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Dimensions, in their order."""
-        return tuple(name for component in self.components for name in component.names if name)
 
     def match(self, path: str) -> Mapping[str, str] | None:
         """Levels by dimension of a path with `/`; None where it does not fit.
@@ -60,7 +54,7 @@ def parse_pattern(text: str) -> PathPattern:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise _refuse(text, f"has {{{twice}}} twice", "write * for the second one")
-    return PathPattern(text=text, components=components)
+    return PathPattern(components=components)
 
 
 def _parse_component(part: str, text: str) -> _Component:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -61,6 +62,19 @@ def is_of_series(release: str, asked: str) -> bool:
     Every release is of the empty one.
     """
     return release.startswith(asked) and not (asked[-1:].isdigit() and release[len(asked) : len(asked) + 1].isdigit())
+
+
+def release_key(release: str) -> tuple[tuple[int, int | str], ...]:
+    """Orders releases as versions: 3.10 after 3.9, and 6.1.0-rc1 before 6.1.0."""
+    parts = re.findall(r"\d+|[a-z]+", release.lower())
+    key = ((2, int(part)) if part.isdecimal() else (0 if part == "rc" else 1, part) for part in parts)
+    return (*key, (1, ""))
+
+
+def find_release(releases: Iterable[str], asked: str) -> str:
+    """The release that was asked for, or the newest of that series; empty where there is none."""
+    fitting = [each for each in releases if is_of_series(each, asked)]
+    return asked if asked in fitting else max(fitting, key=release_key, default="")
 
 
 def boot_of(environment: Environment) -> Boot:

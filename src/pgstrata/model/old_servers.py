@@ -1,4 +1,4 @@
-"""Servers older than those for which settings are written: what they lack, and the words of their time. Pure.
+"""Servers older than those for which settings are written: since when there is what, and the words of their time. Pure.
 
 Numbers are PostgreSQL's server_version_num. Only what means the same is put into other words: a setting that an old
 server cannot follow is given to it as it is, and the server refuses it by name.
@@ -65,15 +65,3 @@ def _translate(name: str, value: str, version: int) -> tuple[tuple[str, str], ..
     if name == "unix_socket_directories" and version < _SOCKET_DIRECTORIES_SINCE:
         return (("unix_socket_directory", value),)
     return ((name, value),)
-
-
-def lacking(version: int) -> tuple[str, ...]:
-    """What a server of that version cannot tell or do, in a few words each; empty for 9.6 and newer."""
-    lacks = (
-        (WAITS_SINCE, "wait events, so that time is not attributed to waits"),
-        (_HUGE_PAGES_SINCE, "pg_prewarm and huge pages"),
-        (CHECKSUMS_SINCE, "data checksums"),
-        (90200, "track_io_timing"),
-        (90000, "application_name, so that sessions are not sampled"),
-    )
-    return tuple(words for since, words in lacks if version and version < since)

@@ -50,4 +50,4 @@ BUNDLE_UNPACKED: Final = 16 << 30
 """All files of a bundle together, as they are unpacked."""
 BUNDLE_SIGNATURE: Final = 64 * 1024
 BUNDLE_DICTIONARY: Final = 128 * _MIB
-"""Memory for unpacking a bundle: one that pgstrata wrote takes 9 MiB."""
+"""Memory for unpacking a bundle: one that pgstrata wrote takes 5 MiB."""

@@ -9,10 +9,11 @@ from typing import Final
 
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.observation import Observation, Repeats
+from pgstrata.sources.further import FURTHER
 
 _FIRST: Final = ("environment", "cell", "metric", "value")
 _TIMES: Final = ("started", "seconds")
-_RESERVED: Final = frozenset({"block", *_FIRST, *_TIMES, "validity", "opening", "repeats", "source"})
+_RESERVED: Final = frozenset({"block", *_FIRST, *FURTHER})
 
 
 def render_observations(observations: Sequence[Observation], repeats: Repeats | None) -> str:

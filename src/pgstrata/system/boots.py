@@ -90,7 +90,7 @@ _DO: Final = f"""set -e
 {_REBOOT}{_ARRANGE}
 if [ "$4" = kexec ]; then restart kexec; else restart reboot; fi
 """
-# Nobody else's choice of the next boot is taken away.
+# GRUB keeps the choice of the next boot that somebody else has made; that of systemd-boot is taken away.
 _FORGET: Final = r"""
 forget() { [ "$("$1" list | sed -n "s/^next_entry=//p")" != "$2" ] || "$1" - unset next_entry; }
 """

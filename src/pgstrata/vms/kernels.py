@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pgstrata.errors import HostNotFitError
-from pgstrata.model.boot import is_of_series
+from pgstrata.model.boot import find_release, release_key
 
 NEEDED: Final = ("virtio_pci", "virtio_blk", "virtio_net", "ext4")
 """Drivers of the bus, the disks, the network, and the file system of every virtual machine."""
@@ -26,15 +26,6 @@ _SUFFIX: Final = re.compile(r"\.ko(\.(xz|zst|gz))?$")
 _MOST_NAMED: Final = 8
 
 
-def newest_first(releases: Iterable[str]) -> tuple[str, ...]:
-    """Releases ordered as versions, the newest first: 6.12 before 6.1.0-56 before 6.1.0-9."""
-    return tuple(sorted(releases, key=_numbers, reverse=True))
-
-
-def _numbers(release: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", release))
-
-
 def choose_package(listing: str, asked: str) -> str:
     """The package of the newest kernel of a series, from the output of `apt-cache search linux-image`.
 
@@ -43,9 +34,8 @@ def choose_package(listing: str, asked: str) -> str:
     """
     matches = (_PACKAGE.fullmatch(line.strip()) for line in listing.splitlines())
     found = [each["release"] for each in matches if each and not each["release"].endswith(("-dbg", "-unsigned"))]
-    fitting = [release for release in newest_first(found) if is_of_series(release, asked)]
-    if fitting:
-        return f"linux-image-{fitting[0]}"
+    if release := find_release(found, asked):
+        return f"linux-image-{release}"
     raise HostNotFitError(
         f"this machine's package sources have no kernel {asked} for virtual machines",
         where="apt-cache search linux-image",
@@ -55,10 +45,8 @@ def choose_package(listing: str, asked: str) -> str:
 
 def choose_kernel(releases: Sequence[str], asked: str, *, where: str) -> str:
     """The newest release of an image's that is of a series; HostNotFitError: it has none."""
-    fitting = [release for release in newest_first(releases) if is_of_series(release, asked)]
-    exact = [release for release in releases if release == asked]
-    if exact or fitting:
-        return (exact or fitting)[0]
+    if release := find_release(releases, asked):
+        return release
     raise HostNotFitError(
         f"the image has no kernel {asked}",
         where=where,
@@ -67,7 +55,8 @@ def choose_kernel(releases: Sequence[str], asked: str, *, where: str) -> str:
 
 
 def _listed(releases: Iterable[str]) -> str:
-    return ", ".join(newest_first(releases)[:_MOST_NAMED]) or "none"
+    """The newest ones."""
+    return ", ".join(sorted(releases, key=release_key, reverse=True)[:_MOST_NAMED]) or "none"
 
 
 def module_name(path: str) -> str:
@@ -129,7 +118,7 @@ def oldest_kernel(library: bytes) -> tuple[int, int, int] | None:
 
 def require_new_enough(release: str, oldest: Sequence[int], *, where: str) -> None:
     """HostNotFitError where a kernel is older than the image's C library accepts; nothing if that is not known."""
-    if oldest and _numbers(release)[:3] < tuple(oldest):
+    if oldest and tuple(map(int, re.findall(r"\d+", release)))[:3] < tuple(oldest):
         text = ".".join(map(str, oldest))
         raise HostNotFitError(
             f"the kernel {release} is older than {text}, the oldest that the image's C library accepts",

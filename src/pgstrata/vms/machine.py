@@ -22,7 +22,7 @@ from pgstrata.vms.image import Image, find_image
 from pgstrata.vms.kernels import choose_kernel, require_new_enough
 from pgstrata.vms.qemu import ADDRESS, GATEWAY, PROVED, Acceleration, Files, compose, find_panic, last_lines
 
-PATIENCE: Final = 240.0
+_PATIENCE: Final = 240.0
 """Seconds in which a guest has to be reached; an emulated one on a busy machine takes 30."""
 DATA_BYTES: Final = 16 * 1024**3
 """The size of a data disk, which takes only the room that is written to."""
@@ -79,7 +79,7 @@ class VirtualMachine:
         require_new_enough(release, self.image.oldest, where=f"image {self.image.name}")
         compose(boot, self._files(release, port=1), Acceleration.EMULATION)
 
-    def start(self, boot: Boot, *, patience: float = PATIENCE) -> None:
+    def start(self, boot: Boot) -> None:
         """Boot it and wait until ssh lets in; it is stopped first where it runs.
 
         Raises:
@@ -98,7 +98,7 @@ class VirtualMachine:
         self._tell(f"booting the virtual machine {self.image.name}: {release} ({acceleration})")
         self._begin(compose(boot, found, acceleration))
         try:
-            self._await(patience)
+            self._await()
         except BaseException:
             self.stop(politely=False)
             raise
@@ -154,8 +154,8 @@ class VirtualMachine:
         log = f"{self.console}.qemu"
         self._process = self._host.spawn(Command(argv=command, folder="/"), stdout=log, stderr=log)
 
-    def _await(self, patience: float) -> None:
-        end = self._clock.monotonic() + patience
+    def _await(self) -> None:
+        end = self._clock.monotonic() + _PATIENCE
         while True:
             console = self._read(self.console)
             if self._process is None or self._process.poll() is not None:
@@ -165,7 +165,7 @@ class VirtualMachine:
             if self._ssh("true", timeout=15.0):
                 return
             if self._clock.monotonic() > end:
-                raise self._failed(f"it could not be reached within {patience:g} s", console)
+                raise self._failed(f"it could not be reached within {_PATIENCE:g} s", console)
             self._clock.sleep(_PAUSE)
 
     def _failed(self, what: str, said: str) -> BootFailedError:

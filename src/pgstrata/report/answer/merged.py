@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from pgstrata.model.answer import ALL_CELLS, Comparison, Interval, Verdict
+from pgstrata.model.answer import ALL_CELLS, Comparison, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.merged import HOST, LEAST_INSTANCES, Between, MergedAnswer, TypeEffect
 from pgstrata.model.metrics import METRICS
@@ -230,7 +230,7 @@ def merged_json(answer: MergedAnswer) -> str:
         "levels_between": [_between_json(item) for item in answer.levels],
         "types": [
             {**pick_fields(item, "environment instances effect"), "type": item.kind or None,
-             "interval": _interval(item.interval)}
+             **pick_fields(item, "interval")}
             for item in answer.types
         ],
         "limits": list(say_limits(answer)),
@@ -250,9 +250,4 @@ def _comparison_json(part: str, item: Comparison, experiment: Experiment) -> dic
 
 
 def _between_json(item: Between) -> dict[str, Any]:
-    fields = pick_fields(item, "environment part reference verdict effect values base_values")
-    return {**fields, "interval": _interval(item.interval)}
-
-
-def _interval(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [interval.low, interval.high]
+    return pick_fields(item, "environment part reference verdict effect values base_values interval")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.model.observation import Observation, Repeats
+from pgstrata.model.observation import Observation
 from pgstrata.report.sentences.names import count
 
 _MOST_LISTED: Final = 10
@@ -16,14 +16,17 @@ _MOST_LEVELS: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportSummary:
-    """What is told of an import; `left_out` are places with reasons, `unfit` paths that the pattern does not fit."""
+    """What is told of an import.
+
+    `asked`: whether the user has said how repeats were measured; `left_out` are places with reasons, `unfit` paths that
+    the pattern does not fit.
+    """
 
     file: str
     observations: Sequence[Observation]
     compared: Sequence[str]
     cells: Sequence[str]
     differing: Sequence[str]
-    repeats: Repeats
     asked: bool
     files: int
     logs: int

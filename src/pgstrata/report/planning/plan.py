@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from pgstrata.model.answer import ALL_CELLS
+from pgstrata.model.boot import KEYS as BOOT_KEYS
 from pgstrata.model.boot import booted_hosts, boots_of, steady_host
 from pgstrata.model.driver import DEFAULT_DRIVER
 from pgstrata.model.experiment import HERE, Cell, ControlKind, Environment, HostKind, name_hosts
@@ -88,7 +89,7 @@ def _environments(plan: Plan) -> Iterator[str]:
         if shared:
             yield f"  {title} of all of them:"
             yield _LIST + ", ".join(_pairs(shared))
-    if any(environment.layers for environment in experiment.environments):
+    if any(environment.layers.keys() - set(BOOT_KEYS) for environment in experiment.environments):
         yield "  the host is changed for each run and is as it was afterwards (`pgstrata host status`)"
     for host in experiment.hosts:
         if number := sum(group.host == host for group in boots_of(experiment.environments)):

@@ -12,7 +12,7 @@ from pgstrata.errors import BundleError
 from pgstrata.model import sizes
 from pgstrata.model.bundle import FORMAT, BundledFile, Manifest
 from pgstrata.model.codec import decode, encode, parse_json
-from pgstrata.store.evidence import EVIDENCE, FINGERPRINTS, HEADER, SHARED
+from pgstrata.store.evidence import EVIDENCE, FINGERPRINTS, SHARED
 from pgstrata.store.study import EXPERIMENT_FILE, PLAN_FILE
 
 ALTERED: Final = "get the bundle again from where it came; `pgstrata bundle STUDY` writes it anew"
@@ -111,8 +111,3 @@ def _belongs(path: PurePosixPath) -> bool:
     if top == SHARED:
         return depth == 2  # noqa: PLR2004 - the folder and the file
     return path.name in {PLAN_FILE, EXPERIMENT_FILE} if depth == 1 else top == EVIDENCE and depth > _LEAST_RUN
-
-
-def is_header(file: BundledFile) -> bool:
-    """Whether it is the file that makes a folder a run."""
-    return PurePosixPath(file.path).name == HEADER
