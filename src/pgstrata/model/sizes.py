@@ -52,6 +52,8 @@ BUNDLE_FILES: Final = 400_000
 """Files of a study in a bundle: a run has about 25."""
 BUNDLE_UNPACKED: Final = 16 << 30
 """All files of a bundle together, as they are unpacked."""
+BUNDLE_PACKED: Final = BUNDLE_UNPACKED
+"""A bundle itself."""
 BUNDLE_SIGNATURE: Final = 64 * 1024
 BUNDLE_DICTIONARY: Final = 128 * _MIB
 """Memory for unpacking a bundle: one that pgstrata wrote takes 9 MiB."""
