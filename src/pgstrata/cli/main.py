@@ -193,8 +193,17 @@ def report(
         report_merged(study, output or study / "report.html")
         return
     with open_study(study) as opened:
-        target = output or (study / "report.html" if opened.path == study else Path(f"{opened.path.name}.html"))
-        written = write_report(opened, target, pairs=pairs, query_text=not no_query_text, prices=prices)
+        bundled = opened.path != study
+        target = output or (Path(f"{opened.path.name}.html") if bundled else study / "report.html")
+        # the name of a study in a bundle is its author's choice
+        written = write_report(
+            opened,
+            target,
+            pairs=pairs,
+            query_text=not no_query_text,
+            prices=prices,
+            new=bundled and output is None,
+        )
     print(f"report: {written}")
 
 
