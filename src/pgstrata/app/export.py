@@ -20,7 +20,7 @@ from pgstrata.sources.runs import observe_runs
 from pgstrata.sources.table import parse_metrics
 from pgstrata.sources.tidy import render_history, render_observations, tidy_columns, tidy_rows
 from pgstrata.store.repository import StudyFolder
-from pgstrata.system.files import create, is_full
+from pgstrata.system.files import is_full, writing_new
 
 _SUFFIXES: Final = {"csv": ".csv", "otava": "-otava.csv", "parquet": ".parquet"}
 _NUMBERS: Final = frozenset({"value", "seconds", "opening"})
@@ -123,7 +123,8 @@ def _to_parquet(observations: Sequence[Observation], repeats: Repeats | None) ->
 
 def _write(file: Path, content: bytes) -> None:
     try:
-        create(file, content)
+        with writing_new(file) as stream:
+            stream.write(content)
     except FileExistsError:
         raise UsageError("the file exists", where=str(file), remedy="remove it, or name another with -o") from None
     except OSError as error:

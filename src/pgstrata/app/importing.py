@@ -6,6 +6,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -18,11 +19,13 @@ from pgstrata.importers.results import LeftOut, Placed, ReadingTerms, Result, re
 from pgstrata.model import sizes
 from pgstrata.sources.table import MOST_ROWS
 from pgstrata.sources.tidy import render_observations
-from pgstrata.system.files import create, is_full
+from pgstrata.system.files import is_full, writing_new
 from pgstrata.system.reading import open_regular, read_regular
+from pgstrata.system.ways import as_owner_inside
 from pgstrata.units import render_count
 
 _MOST_FILES: Final = 100_000
+"""Files and folders below one that is imported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,8 @@ def import_results(task: ImportTask) -> Imported:
             raise
         suggested = suggested or contents.compared
         left_out += [LeftOut(file=each.relative, line=line, what=what) for line, what in contents.unusable]
-        results = _with_logs(contents.results, logs.get(each.relative, ()))
+        results, size = _with_logs(contents.results, logs.get(each.relative, ()), total)
+        total += size
         placed += [_place(result, each.relative, levels, task) for result in results]
         refuse_many(len(placed) + len(left_out))
     if not placed:
@@ -116,17 +120,34 @@ def _walk(root: Path, *, several: bool) -> Iterator[_Found]:
     if not root.is_dir():
         yield _Found(path=root, relative=root.name)
         return
-    count = 0
-    for folder, names, files in os.walk(root):
-        names.sort()
-        for name in sorted(files):
-            count += 1
-            if count > _MOST_FILES:
-                what = f"there are more than {_MOST_FILES:,} files"
-                raise UsageError(what, where=str(root), remedy="import one of its folders at a time")
-            path = Path(folder) / name
-            below = os.fsencode(path.relative_to(root.parent if several else root).as_posix())
-            yield _Found(path=path, relative=below.decode("utf-8", "replace"))
+    try:
+        files = _list_below(root)
+    except OSError as error:
+        remedy = "check its owner and permissions"
+        raise UsageError(f"the folder cannot be read: {error.strerror}", where=str(root), remedy=remedy) from None
+    for path in files:
+        below = os.fsencode(path.relative_to(root.parent if several else root).as_posix())
+        yield _Found(path=path, relative=below.decode("utf-8", "replace"))
+
+
+@as_owner_inside
+def _list_below(root: Path) -> list[Path]:
+    """Files below a folder, those in a folder before those in folders in it; what may not be entered is left out."""
+    found: list[Path] = []
+    folders, left = [os.fspath(root)], _MOST_FILES
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as listing:
+                entries = sorted(islice(listing, left + 1), key=lambda entry: entry.name)
+        except PermissionError:
+            continue
+        left -= len(entries)
+        if left < 0:
+            what = f"there are more than {_MOST_FILES:,} files and folders"
+            raise UsageError(what, where=str(root), remedy="import one of its folders at a time")
+        found += [Path(entry.path) for entry in entries if not entry.is_dir()]
+        folders += [entry.path for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
+    return found
 
 
 def _choose(
@@ -183,25 +204,32 @@ def _refuse_size(total: int) -> None:
         raise UsageError(f"the files are larger than {sizes.FOREIGN_FILES >> 20:,} MiB together", remedy=remedy)
 
 
-def _with_logs(results: tuple[Result, ...], logs: Sequence[_Found]) -> tuple[Result, ...]:
-    """A single result with the start that its logs tell, and whether its throughput was steady."""
+def _with_logs(
+    results: tuple[Result, ...], logs: Sequence[_Found], before: int
+) -> tuple[tuple[Result, ...], int]:  # fmt: skip
+    """A single result with the start that its logs tell, and whether its throughput was steady; and the logs' bytes.
+
+    `before` are those of all other files.
+    """
     if len(results) != 1 or not logs:
-        return results
-    texts, whole = [], True
+        return results, 0
+    texts, whole, size = [], True, 0
     for each in logs:
         try:
             with open_regular(each.path) as stream:
                 content = stream.read(sizes.FOREIGN_LOG + 1)
         except OSError:
-            return results
+            return results, size
+        size += len(content)
+        _refuse_size(before + size)
         whole = whole and len(content) <= sizes.FOREIGN_LOG
         texts.append(content.decode("ascii", "replace"))
     logged = read_logs(texts, whole=whole)
     if logged is None:
-        return results
+        return results, size
     (result,) = results
     opening = logged.opening if logged.opening is not None else result.opening
-    return (replace(result, started=logged.started, opening=opening),)
+    return (replace(result, started=logged.started, opening=opening),), size
 
 
 def _place(result: Result, source: str, levels: Mapping[str, str], task: ImportTask) -> Placed:
@@ -236,7 +264,8 @@ def _refuse_nothing(
 
 def _write(file: Path, text: str) -> None:
     try:
-        create(file, text.encode("utf-8", "replace"))
+        with writing_new(file) as stream:
+            stream.write(text.encode("utf-8", "replace"))
     except FileExistsError:
         raise UsageError("the file exists", where=str(file), remedy="remove it, or name another with -o") from None
     except OSError as error:

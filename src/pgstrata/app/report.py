@@ -20,7 +20,7 @@ from pgstrata.report.answer.document import make_document
 from pgstrata.report.blocks.model import Document
 from pgstrata.report.blocks.page import emit_page
 from pgstrata.sources.runs import may_enter
-from pgstrata.system.files import is_full, write_beside
+from pgstrata.system.files import is_full, write_beside, writing_new
 
 _STRANGER: Final = "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
 _NOTHING: Final = "perf left nothing that can be used; the reasons of the run may say why"
@@ -64,19 +64,35 @@ def _read(packed: bytes) -> Folded:
 
 
 def write_report(
-    study: StoredStudy, target: Path, *, pairs: bool, query_text: bool = True, prices: Path | None = None
+    study: StoredStudy,
+    target: Path,
+    *,
+    pairs: bool,
+    query_text: bool = True,
+    prices: Path | None = None,
+    new: bool = False,
 ) -> Path:
     """The file that was written. PgstrataError where it cannot be."""
     answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True, query_text=query_text, prices=prices)
     document = make_document(replace(answer, stacks=load_stacks(study, answer.study)))
-    return write_page(document, target, option="-o")
+    return write_page(document, target, option="-o", new=new)
 
 
-def write_page(document: Document, target: Path, *, option: str) -> Path:
-    """A document as one HTML file; PgstrataError where it cannot be written, `option` names another place."""
-    text = emit_page(document)
+def write_page(document: Document, target: Path, *, option: str, new: bool = False) -> Path:
+    """A document as one HTML file; PgstrataError where it cannot be written, `option` names another place.
+
+    `new`: the user has not chosen the name, so nothing may be there.
+    """
+    content = emit_page(document).encode()
     try:
-        write_beside(target, text.encode())
+        if new:
+            with writing_new(target) as stream:
+                stream.write(content)
+        else:
+            write_beside(target, content)
+    except FileExistsError:
+        remedy = f"remove it, or name another with {option}"
+        raise PgstrataError("the file exists", where=str(target), remedy=remedy) from None
     except OSError as error:
         kind = DiskFullError if is_full(error) else PgstrataError
         raise kind(

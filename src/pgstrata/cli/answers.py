@@ -75,8 +75,11 @@ def report(
         report_merged(study, output or study / "report.html")
         return
     with open_study(study) as opened:
-        target = output or (study / "report.html" if opened.path == study else Path(f"{opened.path.name}.html"))
-        written = write_report(opened, target, pairs=pairs, query_text=not no_query_text, prices=prices)
+        bundled = opened.path != study
+        target = output or (Path(f"{opened.path.name}.html") if bundled else study / "report.html")
+        # the name of a study in a bundle is its author's choice
+        new = bundled and output is None
+        written = write_report(opened, target, pairs=pairs, query_text=not no_query_text, prices=prices, new=new)
     print(f"report: {written}")
 
 

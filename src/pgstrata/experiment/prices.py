@@ -113,3 +113,6 @@ def parse_prices(text: str, source: str) -> Mapping[str, Price]:
         raise UsageError(f"this is no TOML: {error}", where=source, remedy=_REMEDY) from None
     except WrongValueError as error:
         raise UsageError(error.what, where=source, remedy=error.remedy) from None
+    except (ValueError, RecursionError):
+        what = "a number has too many digits, or tables are nested too deeply"
+        raise UsageError(what, where=source, remedy=_REMEDY) from None

@@ -20,6 +20,8 @@ REPEATED: Final = ("run", "repeat", "repetition", "iteration", "turn", "round", 
 """Dimensions that number repeats unless the user names another."""
 _ENVIRONMENT: Final = "environment"
 _MOST_LEVELS: Final = 4
+_MOST_DIMENSIONS: Final = 200
+"""Of those that have several levels."""
 _MOST_APART: Final = 5
 _UNFIT: Final = re.compile(r"\s+")
 
@@ -58,6 +60,10 @@ def assemble(placed: Sequence[Placed], question: ImportQuestion, suggested: str)
         UsageError: nothing says what is compared or what numbers the repeats, or the time stamps contradict the turns.
     """
     levels = _collect_levels(placed)
+    varying = sum(len(found) > 1 for found in levels.values())
+    if varying > _MOST_DIMENSIONS:
+        what = f"there are {varying:,} dimensions, and at most {_MOST_DIMENSIONS} are told apart"
+        raise UsageError(what, remedy="leave out columns or keys that say nothing of how it was measured")
     repeat = _choose_repeat(levels, question)
     compared = _choose_compared(levels, question, suggested, repeat)
     cells = _choose_cells(placed, levels, compared, repeat)

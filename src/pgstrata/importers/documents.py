@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
 from pgstrata.importers.results import Contents, ReadingTerms, Result, refuse_many
+from pgstrata.model.codec import parse_json
 from pgstrata.sources.moments import parse_moment
 
 _MILLISECONDS: Final = 1000
@@ -31,10 +31,9 @@ _BENCHBASE: Final = {
 
 def _read(text: str, read: Callable[[Any], Contents]) -> Contents:
     try:
-        return read(json.loads(text))
-    except (ValueError, RecursionError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        return Contents(results=(), unusable=((getattr(error, "lineno", 0), f"it is no JSON: {reason[:120]}"),))
+        return read(parse_json(text.encode()))
+    except ValueError as error:
+        return Contents(results=(), unusable=((getattr(error, "lineno", 0), f"it is no JSON: {str(error)[:120]}"),))
     except (KeyError, TypeError, AttributeError) as error:
         return Contents(results=(), unusable=((0, f"it has another shape than this format: {str(error)[:120]}"),))
 

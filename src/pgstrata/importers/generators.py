@@ -39,8 +39,8 @@ _SYSBENCH_THREADS: Final = re.compile(r"^Number of threads: (\d+)$", re.MULTILIN
 _SYSBENCH_RATE: Final = re.compile(r"^Target transaction rate: ([\d.]+)/sec$", re.MULTILINE)
 _SYSBENCH_TIME: Final = re.compile(r"^ +total time: +([\d.]+)s$", re.MULTILINE)
 
-_ACHIEVED: Final = re.compile(r"System achieved (\d{1,15}) NOPM from (\d{1,15}) (\w[\w ]*?) TPM")
-_USERS: Final = re.compile(r"(\d+) Active Virtual Users? configured")
+_ACHIEVED: Final = re.compile(r"System achieved (\d{1,15}) NOPM from (\d{1,15}) (\w[\w ]{0,40}?) TPM")
+_USERS: Final = re.compile(r"(\d{1,9}) Active Virtual Users? configured")
 _HAMMERDB_BEGINS: Final = re.compile(r"Beginning rampup time|Timing test period of|Active Virtual Users? configured")
 _STAMP: Final = re.compile(r'^\s*"?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"?')
 

@@ -14,6 +14,7 @@ from pgstrata.errors import UsageError
 from pgstrata.importers.results import Contents, ReadingTerms, Result, refuse_many
 from pgstrata.model.metrics import METRICS
 from pgstrata.sources.moments import parse_moment
+from pgstrata.sources.table import refuse_fields, refuse_wide
 
 _SEPARATORS: Final = (",", ";", "\t", "|")
 _SKIPPED: Final = frozenset({"-", "_", ""})
@@ -21,7 +22,6 @@ _TIMES: Final = ("started", "time", "timestamp", "date", "start_time")
 _ATTRIBUTES: Final = re.compile(r"(?<![a-z])(?:commit|branch|version|build|sha|revision|tag)(?![a-z])", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _MILLISECONDS: Final = 1000
-_MOST_COLUMNS: Final = 1000
 _PGBENT: Final = ("server", "set", "info", "script", "scale", "clients", "workers", "rate_limit", "multi",
                   "server_version", "conn_method", "server_cpu", "server_mem_gb", "server_disk", "uname")  # fmt: skip
 
@@ -153,9 +153,7 @@ def _read(text: str, columns: Sequence[str]) -> _Table:
     """The rows; the first names the columns unless they are given. Lines that begin with # are comments."""
     lines = _fields(text.removeprefix("\ufeff"))
     names = tuple(columns or next(lines, (0, []))[1])
-    if len(names) > _MOST_COLUMNS:
-        what = f"there are {len(names):,} columns, and at most {_MOST_COLUMNS:,} are read"
-        raise UsageError(what, remedy="leave out those that are not needed")
+    refuse_wide(len(names))
     used = [name for name in names if name not in _SKIPPED]
     twice = next((name for name in used if used.count(name) > 1), None)
     if twice is not None:
@@ -166,6 +164,7 @@ def _read(text: str, columns: Sequence[str]) -> _Table:
     wrong: list[tuple[int, str]] = []
     for line, fields in lines:
         refuse_many(len(rows) + len(wrong))
+        refuse_fields(len(names) * (len(rows) + 1))
         if len(fields) < len(names) or any(fields[len(names) :]):
             wrong.append((line, f"it has {len(fields)} fields, and there are {len(names)} columns"))
             continue

@@ -39,6 +39,10 @@ JAVA_HEAP: Final = 512 * _MIB
 JAVA_CLASSES: Final = 256 * _MIB
 """Memory of a Java program for its objects and for its classes. Java is told of them and has no limit of `PROGRAM`: the
 address space that it reserves grows with the machine, whatever it uses."""
+KERNEL_PACKAGE: Final = 512 * _MIB
+"""A package of a kernel: 10 to 150 MB."""
+KERNEL_MODULE: Final = 64 * _MIB
+"""A module of a kernel, unpacked: the largest that are read have 2 MB."""
 MARKER: Final = _MIB
 LOCK_FILE: Final = 64 * 1024
 SKIPPED_FILE: Final = _MIB
@@ -48,6 +52,8 @@ BUNDLE_FILES: Final = 400_000
 """Files of a study in a bundle: a run has about 25."""
 BUNDLE_UNPACKED: Final = 16 << 30
 """All files of a bundle together, as they are unpacked."""
+BUNDLE_PACKED: Final = BUNDLE_UNPACKED
+"""A bundle itself."""
 BUNDLE_SIGNATURE: Final = 64 * 1024
 BUNDLE_DICTIONARY: Final = 128 * _MIB
 """Memory for unpacking a bundle: one that pgstrata wrote takes 5 MiB."""

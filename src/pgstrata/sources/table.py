@@ -26,6 +26,9 @@ _WITH_COMMA: Final = re.compile(r"[+-]?\d[\d.,' ]*,[\d.,' ]*", re.ASCII)
 _NOT_MEASURED: Final = frozenset({"nan", "na", "n/a", "null", "none", "-", "?", "inf", "infinity"})
 MOST_ROWS: Final = 100_000
 MOST_METRICS: Final = 100
+MOST_COLUMNS: Final = 1000
+MOST_FIELDS: Final = 5_000_000
+"""Of all rows together."""
 _MOST_PROBLEMS: Final = 5
 _MOST_NAMES: Final = 10
 _LONGEST_QUOTE: Final = 40
@@ -82,6 +85,7 @@ def parse_table(text: str, source: str, *, metric: str | None = None) -> ResultT
     line, header = next(records, (0, []))
     if not header:
         raise UsageError("the file is empty", where=source, remedy=_name_columns())
+    refuse_wide(len(header), where=source)
     places, others = _read_header(header, f"{source}:{line}")
     rows = _to_records(records, source, len(header), places, others)
     if not rows:
@@ -114,6 +118,20 @@ def parse_metrics(text: str, source: str) -> tuple[ResultTable, ...]:
         what = f"there are {len(names):,} metrics, and at most {MOST_METRICS} can be exported together"
         raise UsageError(what, where=source, remedy="split the file by its metrics")
     return tuple(parse_table(text, source, metric=name) for name in names) or (parse_table(text, source),)
+
+
+def refuse_wide(columns: int, *, where: str = "") -> None:
+    """UsageError where a table has more columns than are read."""
+    if columns > MOST_COLUMNS:
+        what = f"there are {columns:,} columns, and at most {MOST_COLUMNS:,} are read"
+        raise UsageError(what, where=where, remedy="leave out those that are not needed")
+
+
+def refuse_fields(fields: int, *, where: str = "") -> None:
+    """UsageError where a table has more fields than are read."""
+    if fields > MOST_FIELDS:
+        what = f"there are more than {MOST_FIELDS:,} fields"
+        raise UsageError(what, where=where, remedy="split the file, or leave out columns that are not needed")
 
 
 # ------------------------------------------------------------------------------------------------ text to fields
@@ -187,6 +205,7 @@ def _to_records(
         if len(found) >= MOST_ROWS:
             what, remedy = f"there are more than {MOST_ROWS:,} rows", "split the file"
             raise UsageError(what, where=f"{source}:{line}", remedy=remedy)
+        refuse_fields(width * (len(found) + 1), where=f"{source}:{line}")
         known = {name: fields[place] for name, place in places.items()}
         found.append(_Record(line=line, fields=known, others={name: fields[place] for name, place in others.items()}))
     _refuse(source, faults)

@@ -53,7 +53,9 @@ class NextBoot:
         return " ".join((self.release, *self.options))
 
 
+# Words are split at blanks, and none of them is a pattern of file names.
 _RUNS: Final = r"""
+set -f
 has() { case " $(cat /proc/cmdline) " in *" $1 "*) ;; *) return 1 ;; esac; }
 runs() {
     [ "$(uname -r)" = "$1" ] || return 1

@@ -46,7 +46,8 @@ Subsystem sftp internal-sftp
 SetEnv PGSTRATA_DATA={HOME}/data PGSTRATA_CACHE={HOME}/cache PGSTRATA_STATE={HOME}/state
 """
 
-# Its folder is the first argument. Archives of root's are unpacked by root, or by one who believes to be root.
+# Its folder is the first argument. Archives of root's are unpacked by root, or by one who believes to be root. The
+# image holds the guest's host key: from its first byte on nobody else may read it.
 ASSEMBLE: Final = f"""set -e
 umask 022
 cd -- "$1"
@@ -86,6 +87,7 @@ for list in boot/*.modules; do
 done
 cp -L tree/lib/x86_64-linux-gnu/libc.so.6 libc.so.6
 size=$(($(du -sm tree | cut -f1) * 5 / 4 + 256))
+chmod 644 libc.so.6
+umask 077
 mke2fs -q -t ext4 -E root_owner=0:0 -d tree root.img "${{size}}M"
-chmod 644 root.img libc.so.6
 """

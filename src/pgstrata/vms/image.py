@@ -9,20 +9,24 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from pgstrata.errors import HostNotFitError, UsageError
+from pgstrata.model import sizes
+from pgstrata.model.codec import parse_json
 from pgstrata.ports.host import Command, Host
 from pgstrata.servers.shelf import cache_errors
-from pgstrata.system import files
+from pgstrata.system import files, reading
 from pgstrata.system.guests import ASSEMBLE, INCLUDED
 from pgstrata.vms.initramfs import BUSYBOX, file_name, make_initramfs, unpacked
 from pgstrata.vms.kernels import choose_package, modules_in_order, oldest_kernel, require_new_enough
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+_RELEASE: Final = re.compile(r"[0-9][A-Za-z0-9._+~-]{0,99}")
 _TARGETS: Final = "$(SITE) $(CODENAME)"
 _LONG: Final = 3600.0
 _TOOLS: Final = {
@@ -56,7 +60,7 @@ def find_image(cache: str, name: str) -> Image:
     require_name(name)
     folder = images_folder(cache) / name
     try:
-        facts: Any = json.loads((folder / "image.json").read_text(encoding="utf-8"))
+        facts: Any = parse_json(reading.read_regular(folder / "image.json", most=sizes.MARKER))
         return Image(
             name=name,
             folder=folder,
@@ -110,13 +114,15 @@ class Builder:
         return find_image(self.cache, name)
 
     def _replace(self, image: Image, kernels: Sequence[str]) -> None:
+        """What is half made is closed to all others: programs of root's in it, of any age, are for the guest alone."""
         folder = image.folder
         partial = folder.with_name(f".{image.name}.partial")
         files.make_folders(folder.parent, mode=0o755)
         files.remove_rest(partial)
         try:
-            files.make_folder(partial, mode=0o755)
+            files.make_folder(partial, mode=0o700)
             self._fill(replace(image, folder=partial), kernels)
+            files.open_folder(partial)
             files.remove_tree(folder)
             files.rename(partial, folder)
         finally:
@@ -145,7 +151,7 @@ class Builder:
         for name in ("root.tar", "libc.so.6", "host"):
             files.remove_file(folder / name)
         for rest in ("boot", "tree"):
-            files.remove_rest(folder / rest)
+            files.remove_tree(folder / rest)
         facts = {"suite": image.suite, "kernels": releases, "oldest": oldest}
         files.write_new(folder / "image.json", json.dumps(facts).encode())
 
@@ -158,29 +164,44 @@ class Builder:
         if kind == "build" and value:
             return self._built(folder, tree, Path(value))
         if kind == "path" and value:
-            archive = Path(value)
-            if archive.suffix != ".deb":
+            if Path(value).suffix != ".deb":
                 raise UsageError(f"{value} is no package of a kernel", where=level, remedy="name a .deb, or build:TREE")
+            archive = tree / "kernel.deb"
+            with _reading(value):
+                package = reading.read_regular(Path(value), most=sizes.KERNEL_PACKAGE)
+            files.write_new(archive, package)
         else:
             listing = self._run("apt-cache", "search", "--names-only", "^linux-image-[0-9]")
             self._run("apt-get", "download", choose_package(listing, level), folder=tree)
             archive = next(tree.glob("*.deb"))
         self._run("dpkg", "-x", str(archive), str(tree / "root"))
-        release = next((tree / "root" / "boot").glob("vmlinuz-*")).name.removeprefix("vmlinuz-")
-        return self._take(folder, tree / "root", tree / "root" / "boot" / f"vmlinuz-{release}", release)
+        image = next((tree / "root" / "boot").glob("vmlinuz-*"), None)
+        if image is None:
+            raise _unfit(level, "there is no kernel in this package (boot/vmlinuz-RELEASE)")
+        _require_inside(tree / "root", image)
+        return self._take(folder, tree / "root", image, image.name.removeprefix("vmlinuz-"))
 
     def _built(self, folder: Path, tree: Path, source: Path) -> str:
-        """A kernel that was built in its source tree: its image, and its modules installed aside."""
-        release = (source / "include/config/kernel.release").read_text(encoding="utf-8").strip()
+        """A kernel that was built in its source tree: its image, and its modules installed aside by its Makefile."""
+        with _reading(source):
+            reading.read_own(source / "Makefile", most=sizes.SCRIPT)
+            said = reading.read_own(source / "include/config/kernel.release", most=sizes.MARKER)
+        release = said.decode("utf-8", "replace").strip()
         self._run("make", "-C", str(source), "-s", f"INSTALL_MOD_PATH={tree / 'root'}", "modules_install")
         return self._take(folder, tree / "root", source / "arch/x86/boot/bzImage", release)
 
     def _take(self, folder: Path, root: Path, image: Path, release: str) -> str:
-        modules = next(path for path in (root / "usr/lib/modules", root / "lib/modules") if path.is_dir()) / release
+        """Take over a kernel's image, and make its first file system of the modules below `root`; its release."""
+        if not _RELEASE.fullmatch(release):
+            raise _unfit(str(image), f"{release!r:.80} is not the release of a kernel")
+        folders = (root / "usr/lib/modules" / release, root / "lib/modules" / release)
+        modules = next((path for path in folders if path.is_dir()), folders[0])
+        _require_inside(root, modules)
         self._run("depmod", "-b", str(modules.parents[2]), release)
-        paths = modules_in_order(
-            (modules / "modules.dep").read_text(), (modules / "modules.builtin").read_text(), where=release
-        )
+        dependencies, builtin = (_read_text(root, modules / name) for name in ("modules.dep", "modules.builtin"))
+        paths = modules_in_order(dependencies, builtin, where=release)
+        for path in paths:
+            _require_inside(root, modules / path)
         contents = [(file_name(path), unpacked(self.here, str(modules / path))) for path in paths]
         initrd = make_initramfs(Path(BUSYBOX).read_bytes(), contents)
         target = folder / "kernels" / release
@@ -220,3 +241,34 @@ class Builder:
     def _run(self, *argv: str, folder: Path | None = None) -> str:
         command = Command(argv=argv, folder=str(folder) if folder else "/", environment={"LC_ALL": "C"})
         return self.here.run(command, timeout=_LONG).text
+
+
+@contextmanager
+def _reading(what: str | Path) -> Iterator[None]:
+    """Failures of what the user has named, which are not failures of the cache."""
+    try:
+        yield
+    except OSError as error:
+        raise HostNotFitError(
+            f"the kernel cannot be read: {error.strerror}",
+            where=str(error.filename or what),
+            remedy="name a package that can be read, or a tree in which the kernel was built and which root alone can "
+            "change where pgstrata is root's",
+        ) from error
+
+
+def _require_inside(root: Path, path: Path) -> None:
+    """HostNotFitError where something unpacked is not there, or is elsewhere: everybody may read what is made of it."""
+    if not path.exists():
+        raise _unfit(str(path), f"the kernel has no {path.name}")
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise _unfit(str(path), "a link leads out of the kernel's own files")
+
+
+def _read_text(root: Path, path: Path) -> str:
+    _require_inside(root, path)
+    return reading.read_regular(path, most=sizes.SCRIPT).decode("utf-8", "replace")
+
+
+def _unfit(where: str, what: str) -> HostNotFitError:
+    return HostNotFitError(what, where=where, remedy="take another kernel, or build its package anew")

@@ -6,12 +6,17 @@ The archive is a cpio in the "newc" format (Documentation/driver-api/early-users
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Final
+from typing import IO, Final, cast
 
+from pgstrata.errors import HostNotFitError
+from pgstrata.model import sizes
 from pgstrata.ports.host import Command, Host
+from pgstrata.system.reading import read_bounded
 from pgstrata.vms.qemu import PROOF, PROVED
 
 BUSYBOX: Final = "/bin/busybox"
@@ -40,13 +45,22 @@ exec $b switch_root /root /sbin/pgstrata-init
 
 
 def unpacked(host: Host, path: str) -> bytes:
-    """The content of a module's file, whatever it is compressed with."""
+    """The content of a module's file, whatever it is compressed with; HostNotFitError: it is damaged or too large."""
     if path.endswith(".zst"):
         return host.run(Command(argv=("zstd", "-dcq", "--", path))).stdout
-    content = host.read(path)
-    if path.endswith(".xz"):
-        return lzma.decompress(content)
-    return gzip.decompress(content) if path.endswith(".gz") else content
+    stream = io.BytesIO(host.read(path))
+    try:
+        if path.endswith(".xz"):
+            return read_bounded(lzma.LZMAFile(stream), path, most=sizes.KERNEL_MODULE)
+        if path.endswith(".gz"):
+            return read_bounded(cast("IO[bytes]", gzip.GzipFile(fileobj=stream)), path, most=sizes.KERNEL_MODULE)
+        return read_bounded(stream, path, most=sizes.KERNEL_MODULE)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        remedy = "take another kernel, or build this one anew"
+        raise HostNotFitError(
+            f"a module of the kernel cannot be unpacked: {reason}", where=path, remedy=remedy
+        ) from None
 
 
 def make_initramfs(busybox: bytes, modules: Sequence[tuple[str, bytes]]) -> bytes:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import hashlib
 import socket
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import BootFailedError, HostFileError
+from pgstrata.model import sizes
 from pgstrata.model.boot import Boot
 from pgstrata.model.server import TcpRoute
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
 from pgstrata.servers.places import Places
-from pgstrata.system import files
+from pgstrata.system import files, reading
 from pgstrata.vms.image import Image, find_image
 from pgstrata.vms.kernels import choose_kernel, require_new_enough
 from pgstrata.vms.qemu import ADDRESS, GATEWAY, PROVED, Acceleration, Files, compose, find_panic, last_lines
@@ -122,7 +123,9 @@ class VirtualMachine:
         """How guests run here: by hardware only where a guest has proved that it works; remembered for this boot."""
         remembered = Path(self._places.state, "vms-acceleration")
         boot_id = self._here.read("/proc/sys/kernel/random/boot_id").decode().strip()
-        words = remembered.read_text().split() if remembered.exists() else []
+        words: list[str] = []
+        with suppress(OSError):
+            words = _read_text(remembered).split()
         for known in Acceleration:
             if words == [boot_id, self._host.user, known.value]:
                 return known
@@ -205,7 +208,7 @@ class VirtualMachine:
 
     def _write_config(self, port: int) -> None:
         known = self._control / "known_hosts"
-        host_key = " ".join((self.image.folder / "host.pub").read_text().split()[:2])
+        host_key = " ".join(_read_text(self.image.folder / "host.pub").split()[:2])
         files.make_folders(self._control, mode=0o700)
         files.write_atomically(known, f"[127.0.0.1]:{port} {host_key}\n".encode())
         lines = (
@@ -234,6 +237,10 @@ class VirtualMachine:
         for path in (self._data, self.console, f"{self.console}.qemu", f"{self._data}.proof"):
             self._host.remove_tree(path)
         files.remove_rest(self._control)
+
+
+def _read_text(path: Path) -> str:
+    return reading.read_regular(path, most=sizes.MARKER).decode("utf-8", "replace")
 
 
 def _ended(process: Process, seconds: float) -> bool:

@@ -34,11 +34,13 @@ _PROGRESS_LINE: Final = "progress:"
 _VERSION = re.compile(r"^pgbench \((?P<version>.*)\)$")
 _FIELD = re.compile(r"^(?P<key>[a-z][^:=]*?)(?:: | = )(?P<value>.*)$")
 _NUMBER = re.compile(r"^(?P<number>\d+(?:\.\d+)?)")
+_MOST_DIGITS: Final = 18
+"""Of a count, which has 64 bits at most."""
 _COUNTS: Final = {"": 0, " and failures": 1, ", failures and retries": 2}
 """Numbers between the latency of a statement and its text, by what the heading says of them."""
 _STATEMENTS = re.compile(r"^(?: - )?statement latencies in milliseconds(?P<columns>[^:]*):$")
 _SECTION = re.compile(r"^SQL script \d+: (?P<name>.*)$")
-_MADE = re.compile(r"^ - (?P<count>\d+) transactions \(")
+_MADE = re.compile(r"^ - (?P<count>\d{1,18}) transactions \(")
 _COMPLAINT = re.compile(
     r"^pgbench: (?:error|fatal): |\b(?:FATAL|PANIC): |\bclient \d+ (?:script \d+ )?aborted\b|^Run was aborted"
 )
@@ -157,7 +159,7 @@ class _Field:
     def count(self) -> int:
         """The leading whole number."""
         match = _NUMBER.match(self.value)
-        if match is None or "." in match["number"]:
+        if match is None or "." in match["number"] or len(match["number"]) > _MOST_DIGITS:
             raise ParseError(f"pgbench's summary has no count where one is expected: {self.line!r}", where=OUTPUT)
         return int(match["number"])
 

@@ -36,7 +36,7 @@ class ImportSummary:
 
 def render_import(summary: ImportSummary) -> str:
     """Lines of text, bounded however many files there are."""
-    return "\n".join(_lines(summary)) + "\n"
+    return "".join(f"{_printable(line)}\n" for line in _lines(summary))
 
 
 def _lines(summary: ImportSummary) -> Iterator[str]:
@@ -77,6 +77,11 @@ def _listed(what: str, entries: Sequence[str]) -> Iterator[str]:
     yield from (f"  {entry}" for entry in entries[:_MOST_LISTED])
     if len(entries) > _MOST_LISTED:
         yield f"  and {len(entries) - _MOST_LISTED:,} more"
+
+
+def _printable(line: str) -> str:
+    """Names of files and levels are those of strangers: nothing in them is for the terminal."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in line)
 
 
 def _some(names: Sequence[str]) -> str:

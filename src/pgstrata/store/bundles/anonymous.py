@@ -38,7 +38,7 @@ _PARTS: Final = {
         r"(?P<number>[A-Za-z0-9][\w.-]{3,})"
     ),
     "hostname": r"(?<=/proc/sys/kernel/hostname:)\S+|(?<=/proc/sys/kernel/domainname:)[^\s(]\S*",
-    "mail": r"(?P<user>[A-Za-z0-9_][\w.+-]*)@(?P<host>[A-Za-z0-9][\w-]*(?:\.[\w-]+)*)",
+    "mail": r"(?P<user>[A-Za-z0-9_][\w.+-]{0,63})@(?P<host>[A-Za-z0-9][\w-]*(?:\.[\w-]+)*)",
     "path": r"(?<![^\s'\"=:,(<>\[|;{])(?:/[\w.+@%~-]+)+",
 }
 """What is replaced wherever it stands, in the order in which it is looked for."""
@@ -96,7 +96,7 @@ class Anonymous:
         if name == HEADER:
             return self._header(content)
         if name.endswith(".json"):
-            return _dump(self.value(parse_json(content)), indent=1)
+            return self._json(content)
         if name.endswith(".gz"):
             return self._packed(name, content)
         return self._bytes(content)
@@ -120,6 +120,12 @@ class Anonymous:
         data = self.value(parse_json(content))
         data["plan"] = self.identity
         return _dump(data, indent=1)
+
+    def _json(self, content: bytes) -> bytes:
+        try:
+            return _dump(self.value(parse_json(content)), indent=1)
+        except (ValueError, RecursionError):
+            return self._bytes(content)  # it is called so and is none, or is nested too deeply
 
     def _packed(self, name: str, content: bytes) -> bytes:
         try:

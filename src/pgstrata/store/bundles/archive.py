@@ -162,6 +162,7 @@ class _Unpacked(io.RawIOBase):
         self._xz = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=sizes.BUNDLE_DICTIONARY)
         self._place = 0
         self._headers = 0
+        self._packed = 0
 
     def readable(self) -> bool:
         return True
@@ -212,6 +213,9 @@ class _Unpacked(io.RawIOBase):
             packed = self._stream.read(_PIECE) if self._xz.needs_input else b""
             if self._xz.needs_input and not packed:
                 raise EOFError("it ends too early")
+            self._packed += len(packed)
+            if self._packed > sizes.BUNDLE_PACKED:
+                raise ValueError("it is too large")
             if piece := self._xz.decompress(packed, most):
                 self._place += len(piece)
                 return piece

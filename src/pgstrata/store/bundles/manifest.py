@@ -19,6 +19,8 @@ ALTERED: Final = "get the bundle again from where it came; `pgstrata bundle STUD
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _LONGEST_PATH: Final = 1024
 _LONGEST_NAME: Final = 255
+_DEEPEST: Final = 20
+"""Folders in each other, and the file: a run has five. Each is checked, however many files are in it."""
 _LEAST_RUN: Final = 4
 """Parts of the path of a file of a run: evidence, block, environment and cell, and then the file."""
 
@@ -80,13 +82,13 @@ def check_files(files: Iterable[BundledFile]) -> None:
         if file.path in paths:
             raise ValueError(f"{file.path!r:.200} is there twice")
         paths.add(file.path)
+        if len(paths) > sizes.BUNDLE_FILES:
+            raise ValueError(f"it names more than {sizes.BUNDLE_FILES:,} files")
         folders |= {str(folder) for folder in PurePosixPath(file.path).parents}
     if both := sorted(paths & folders):
         raise ValueError(f"{both[0]!r:.200} is a file and a folder")
     if PLAN_FILE not in paths:
         raise ValueError("there is no plan in it")
-    if len(paths) > sizes.BUNDLE_FILES:
-        raise ValueError(f"it names more than {sizes.BUNDLE_FILES:,} files")
 
 
 def _check_file(file: BundledFile) -> None:
@@ -94,7 +96,7 @@ def _check_file(file: BundledFile) -> None:
     inside = file.path == str(path) and not path.is_absolute() and len(file.path) <= _LONGEST_PATH
     if not inside or not file.path.isprintable() or any(part.startswith(".") for part in path.parts):
         raise ValueError(f"{file.path!r:.200} leads out of the study, or is hidden in it")
-    if not _belongs(path):
+    if not _belongs(path) or len(path.parts) > _DEEPEST:
         raise ValueError(f"{file.path!r:.200} is no file of a study")
     if not 0 <= file.size <= sizes.EVIDENCE:
         raise ValueError(f"{file.path!r:.200} is too large: {file.size:,} bytes")

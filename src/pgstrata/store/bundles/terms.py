@@ -42,7 +42,7 @@ _HOSTS: Final = tuple(
         rf"^cluster_name\t({_NAME})\t",
         rf"\bssh://(?:{_NAME}@)?({_NAME})",
         rf"\bssh:(?:{_NAME}@)?({_NAME})",
-        rf"\bpostgres(?:ql)?://(?:{_NAME}(?::[^@\s]*)?@)?({_NAME})",
+        rf"\bpostgres(?:ql)?://(?:{_NAME}(?::[^@\s]{{0,255}})?@)?({_NAME})",
     )
 )
 _USERS: Final = tuple(
@@ -51,7 +51,7 @@ _USERS: Final = tuple(
         rf"/home/({_NAME})",
         rf"\b(?:user|PGUSER)\s*=\s*['\"]?({_NAME})",
         rf"\bssh:(?://)?({_NAME})@",
-        rf"\bpostgres(?:ql)?://({_NAME})(?::[^@\s]*)?@",
+        rf"\bpostgres(?:ql)?://({_NAME})(?::[^@\s]{{0,255}})?@",
         rf"(?:role|user) \"({_NAME})\"",
     )
 )

@@ -102,26 +102,22 @@ def _require_room(folder: Path, manifest: Manifest) -> None:
 
 def _unpack(bundle: ArchiveReader, folder: Path) -> None:
     """Write every file, each once its content is what the manifest says."""
-    shared: dict[str, Path] = {}
+    shared: dict[str, BundledFile] = {}
     with storage_errors(folder):
         for file, content in bundle.files():
             path = folder / file.path
             if content is None:
-                _link(shared, file, path)
+                source = shared.get(file.sha256)
+                if source is None or source.size != file.size:
+                    raise _altered(file)
+                files.link_or_copy(folder / source.path, path)
                 continue
             if hashlib.sha256(content).hexdigest() != file.sha256:
                 raise _altered(file)
             in_shared = file.path.startswith(f"{evidence.SHARED}/")
             if in_shared:
-                shared[file.sha256] = path
+                shared[file.sha256] = file
             files.write_new(path, content, mode=_READ_ONLY if in_shared else _PLAIN)
-
-
-def _link(shared: dict[str, Path], file: BundledFile, path: Path) -> None:
-    source = shared.get(file.sha256)
-    if source is None or source.stat().st_size != file.size:
-        raise _altered(file)
-    files.link_or_copy(source, path)
 
 
 def _altered(file: BundledFile) -> BundleError:

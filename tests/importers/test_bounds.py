@@ -1,0 +1,85 @@
+"""Foreign files that are made to take long, or much memory, are read in linear time and refused where they are too large."""
+
+import time
+
+import pytest
+
+from pgstrata.errors import UsageError
+from pgstrata.importers import assemble as assembling
+from pgstrata.importers.assemble import ImportQuestion, assemble
+from pgstrata.importers.formats import FORMATS
+from pgstrata.importers.results import Placed, ReadingTerms, Result
+from pgstrata.model import codec
+from pgstrata.sources import table
+
+LONG = 100_000
+SECONDS = 5.0
+"""What takes quadratic time takes minutes."""
+
+
+def read(name, text):
+    return FORMATS[name].read(text, ReadingTerms())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1" * LONG, "System achieved 1 NOPM from 1 a " * (LONG // 8), '"' + " " * LONG],
+    ids=["digits", "said", "blank"],
+)
+def test_a_long_line_of_hammerdb_is_read_in_linear_time(text):
+    begun = time.process_time()
+    assert read("hammerdb", text).unusable
+    assert time.process_time() - begun < SECONDS
+
+
+@pytest.mark.parametrize("field", ["number of transactions actually processed", "number of failed transactions"])
+def test_a_count_of_any_length_is_no_traceback(field):
+    made = "number of transactions actually processed: 1\n" if "failed" in field else ""
+    found = read("pgbench", f"transaction type: x\n{made}{field}: {'9' * 5000}\ntps = 12.5 (including)\n")
+    assert found.unusable[0][1].startswith("pgbench's summary has no count where one is expected")
+    of_script = read("pgbench", f"SQL script 1: x.sql\n - {'9' * 5000} transactions (1%)\n")
+    assert of_script.unusable
+
+
+def test_documents_hold_a_limited_number_of_values(monkeypatch):
+    document = '[{"commit": "a", "value": 1}]'
+    assert read("commits", document).results
+    monkeypatch.setattr(codec, "_MOST_VALUES", 2)
+    assert "more than 2 values" in read("commits", document).unusable[0][1]
+
+
+@pytest.mark.parametrize("name", ["table", "wide", "otava", "pgbent"])
+def test_tables_have_a_limited_number_of_columns_and_fields(name, monkeypatch):
+    header, row = "time,tps,clients,end_time", "2026-01-01,1,2,2026-01-02"
+    monkeypatch.setattr(table, "MOST_FIELDS", 8)
+    assert not read(name, f"{header}\n{row}\n{row}").unusable or name == "wide"
+    with pytest.raises(UsageError, match="more than 8 fields"):
+        read(name, f"{header}\n{row}\n{row}\n{row}")
+    monkeypatch.setattr(table, "MOST_COLUMNS", 3)
+    with pytest.raises(UsageError, match="there are 4 columns"):
+        read(name, header)
+
+
+def test_a_table_that_is_decided_has_a_limited_number_of_columns_and_fields(monkeypatch):
+    text = "environment,value,note\na,1,x\nb,2,y\n"
+    monkeypatch.setattr(table, "MOST_FIELDS", 6)
+    assert len(table.parse_table(text, "r.csv").observations) == 2
+    with pytest.raises(UsageError, match="more than 6 fields"):
+        table.parse_table(f"{text}c,3,z\n", "r.csv")
+    monkeypatch.setattr(table, "MOST_COLUMNS", 2)
+    with pytest.raises(UsageError, match="there are 3 columns"):
+        table.parse_table(text, "r.csv")
+
+
+def test_dimensions_are_told_apart_up_to_a_number(monkeypatch):
+    def placed(level):
+        return Placed(
+            result=Result(measurements={"tps": 1.0}, line=0), source=level,
+            dimensions={"environment": level, "one": level, "two": level, "same": "x"}, named=frozenset(),
+        )  # fmt: skip
+
+    monkeypatch.setattr(assembling, "_MOST_DIMENSIONS", 3)
+    assert assemble([placed("a"), placed("b")], ImportQuestion(), "").observations
+    monkeypatch.setattr(assembling, "_MOST_DIMENSIONS", 2)
+    with pytest.raises(UsageError, match="there are 3 dimensions"):
+        assemble([placed("a"), placed("b")], ImportQuestion(), "")

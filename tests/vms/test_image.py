@@ -1,0 +1,224 @@
+"""What an image is made of, with programs that only seem to run: nothing half made is for others, nothing leads out."""
+
+import gzip
+import lzma
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from pgstrata.errors import HostNotFitError
+from pgstrata.model import sizes
+from pgstrata.ports.host import Completed
+from pgstrata.system.guests import ASSEMBLE
+from pgstrata.vms.image import Builder, find_image
+
+RELEASE = "6.1.0-56-cloud-amd64"
+NEEDED = ("virtio_pci", "virtio_blk", "virtio_net", "ext4")
+
+
+def fill_package(root: Path, *, release: str = RELEASE) -> None:
+    (root / "boot").mkdir(parents=True)
+    (root / "boot" / f"vmlinuz-{release}").write_bytes(b"kernel")
+    fill_modules(root, release)
+
+
+def fill_modules(root: Path, release: str) -> None:
+    modules = root / "lib" / "modules" / release
+    modules.mkdir(parents=True)
+    for name in NEEDED:
+        (modules / f"{name}.ko").write_bytes(b"module")
+    (modules / "modules.builtin").write_text("")
+
+
+class SeemingHost:
+    """Runs nothing: each program leaves what it would leave; `modes` are those of the folder while they run."""
+
+    user = "root"
+    name = "local"
+
+    def __init__(self, partial, fill=fill_package):
+        self.partial, self.fill = partial, fill
+        self.ran, self.modes = [], []
+
+    def read(self, path):
+        return Path(path).read_bytes()
+
+    def run(self, command, **_):
+        self.ran.append(command.argv)
+        if self.partial.exists():
+            self.modes.append(stat.S_IMODE(self.partial.stat().st_mode))
+        program, *words = command.argv
+        text = ""
+        if program == "ssh-keygen":
+            Path(words[-1]).write_text("secret")
+            Path(f"{words[-1]}.pub").write_text("ssh-ed25519 AAAA pgstrata")
+        elif program == "apt-cache":
+            text = f"linux-image-{RELEASE} - Linux 6.1 for x86-64 cloud (signed)\n"
+        elif program == "apt-get" and words[0] == "download":
+            Path(command.folder, "kernel.deb").write_bytes(b"package")
+        elif program == "apt-get":
+            text = "http://deb.example/debian bookworm\n"
+        elif program == "dpkg":
+            self.fill(Path(words[-1]))
+        elif program == "make":
+            fill_modules(Path(words[3].removeprefix("INSTALL_MOD_PATH=")), RELEASE)
+        elif program == "depmod":
+            modules = Path(words[1], "lib", "modules", words[2])
+            (modules / "modules.dep").write_text("".join(f"{path.name}:\n" for path in modules.glob("*.ko*")))
+        elif ASSEMBLE in words:
+            Path(words[-1], "tree").mkdir()
+            for left in ("root.img", "libc.so.6"):
+                Path(words[-1], left).write_bytes(b"")
+        return Completed(code=0, stdout=text.encode(), stderr=b"")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    (tmp_path / "busybox").write_bytes(b"busybox")
+    monkeypatch.setattr("pgstrata.vms.image.BUSYBOX", str(tmp_path / "busybox"))
+    return tmp_path / "cache"
+
+
+def build(cache, kernel="6.1", **more):
+    here = SeemingHost(cache / "vms" / ".deb12.partial", **more)
+    Builder(here=here, cache=str(cache), note=lambda _: None).build("deb12", suite="bookworm", kernels=(kernel,))
+    return here
+
+
+def test_nobody_else_enters_what_is_half_made(cache):
+    here = build(cache)
+    assert set(here.modes) == {0o700}
+    image = cache / "vms" / "deb12"
+    assert stat.S_IMODE(image.stat().st_mode) == 0o755
+    assert sorted(path.name for path in image.iterdir()) == [
+        "host.pub", "id", "id.pub", "image.json", "kernels", "root.img",
+    ]  # fmt: skip
+    assert find_image(str(cache), "deb12").kernels == (RELEASE,)
+
+
+def test_the_root_image_is_made_for_its_owner_alone(cache):
+    assert any(ASSEMBLE in argv for argv in build(cache).ran)
+    lines = ASSEMBLE.splitlines()
+    made = next(place for place, line in enumerate(lines) if line.startswith("mke2fs"))
+    assert [line for line in lines[:made] if line.startswith("umask")][-1] == "umask 077"
+    assert not any("root.img" in line for line in lines[made + 1 :])
+
+
+def link_module(root: Path) -> None:
+    fill_package(root)
+    secret = root.parents[4] / "secret"
+    secret.write_text("of root alone")
+    module = root / "lib" / "modules" / RELEASE / "ext4.ko"
+    module.unlink()
+    module.symlink_to(secret)
+
+
+def link_modules(root: Path) -> None:
+    fill_package(root)
+    modules = root / "lib" / "modules"
+    (modules / RELEASE).rename(root.parents[4] / RELEASE)
+    modules.rmdir()
+    modules.symlink_to(root.parents[4])
+
+
+def link_boot(root: Path) -> None:
+    fill_package(root)
+    (root / "boot").rename(root.parents[4] / "boot")
+    (root / "boot").symlink_to(root.parents[4] / "boot")
+
+
+@pytest.mark.parametrize("fill", [link_module, link_modules, link_boot])
+def test_a_package_does_not_lead_out_of_itself(cache, fill):
+    with pytest.raises(HostNotFitError, match="a link leads out of the kernel's own files"):
+        build(cache, fill=fill)
+    assert not (cache / "vms" / "deb12").exists()
+    assert not (cache / RELEASE / "modules.dep").exists()
+
+
+def test_a_package_without_a_kernel_is_refused(cache):
+    with pytest.raises(HostNotFitError, match="there is no kernel in this package"):
+        build(cache, fill=lambda root: root.mkdir())
+    with pytest.raises(HostNotFitError, match=f"the kernel has no {RELEASE}"):
+        build(cache, fill=lambda root: (fill_package(root), (root / "lib").rename(root / "other")))
+
+
+def test_a_package_is_read_with_a_bound_and_is_a_file(cache, tmp_path, monkeypatch):
+    package = tmp_path / "own.deb"
+    package.write_bytes(b"x" * 5000)
+    here = build(cache, f"path:{package}")
+    assert str(package) not in next(argv for argv in here.ran if argv[0] == "dpkg")
+    monkeypatch.setattr(sizes, "KERNEL_PACKAGE", 4999)
+    with pytest.raises(HostNotFitError, match="larger than"):
+        build(cache, f"path:{package}")
+    package.unlink()
+    os.mkfifo(package)
+    with pytest.raises(HostNotFitError, match="not an ordinary file"):
+        build(cache, f"path:{package}")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return make_tree(tmp_path / "linux")
+
+
+def make_tree(source):
+    (source / "include" / "config").mkdir(parents=True)
+    (source / "include" / "config" / "kernel.release").write_text(f"{RELEASE}\n")
+    (source / "arch" / "x86" / "boot").mkdir(parents=True)
+    (source / "arch" / "x86" / "boot" / "bzImage").write_bytes(b"kernel")
+    (source / "Makefile").write_text("modules_install:\n")
+    return source
+
+
+def test_a_tree_that_was_built_gives_its_kernel(cache, tree):
+    build(cache, f"build:{tree}")
+    assert (cache / "vms" / "deb12" / "kernels" / RELEASE / "vmlinuz").read_bytes() == b"kernel"
+
+
+@pytest.mark.parametrize("release", ["../../../../taken", "..", "6.1/../../../..", ""])
+def test_a_release_is_no_path(cache, tree, tmp_path, release):
+    (tree / "include" / "config" / "kernel.release").write_text(release)
+    with pytest.raises(HostNotFitError, match="is not the release of a kernel"):
+        build(cache, f"build:{tree}")
+    assert not (tmp_path / "taken").exists()
+
+
+@pytest.mark.root
+@pytest.mark.company
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("theirs", ["", "Makefile", "include/config/kernel.release"])
+def test_root_runs_no_makefile_that_another_user_can_change(cache, open_folder, theirs):
+    tree = make_tree(open_folder / "linux")
+    os.chown(tree / theirs, 65534, 65534)
+    here = SeemingHost(cache / "vms" / ".deb12.partial")
+    with pytest.raises(HostNotFitError, match="another user may change it"):
+        Builder(here=here, cache=str(cache), note=lambda _: None).build(
+            "deb12", suite="bookworm", kernels=(f"build:{tree}",)
+        )
+    assert "make" not in {argv[0] for argv in here.ran}
+
+
+@pytest.mark.parametrize(("ending", "pack"), [("xz", lzma.compress), ("gz", gzip.compress)])
+def test_a_module_is_unpacked_with_a_bound(cache, monkeypatch, ending, pack):
+    def fill(root, content):
+        fill_package(root)
+        modules = root / "lib" / "modules" / RELEASE
+        (modules / "ext4.ko").rename(modules / f"ext4.ko.{ending}")
+        (modules / f"ext4.ko.{ending}").write_bytes(content)
+
+    build(cache, fill=lambda root: fill(root, pack(b"module")))
+    monkeypatch.setattr(sizes, "KERNEL_MODULE", 1 << 20)
+    for content in (pack(bytes(2 << 20)), pack(b"module")[:-3], b"neither"):
+        with pytest.raises(HostNotFitError, match="cannot be unpacked"):
+            build(cache, fill=lambda root, content=content: fill(root, content))
+
+
+def test_a_list_of_an_image_is_read_with_a_bound(cache):
+    build(cache)
+    listed = cache / "vms" / "deb12" / "image.json"
+    listed.unlink()
+    os.mkfifo(listed)
+    with pytest.raises(HostNotFitError, match="there is no image"):
+        find_image(str(cache), "deb12")
