@@ -158,7 +158,7 @@ def test_what_was_replaced_is_told(planted):
 
 def test_a_word_that_evidence_is_made_of_cannot_be_hidden(hosts, tmp_path):
     done = run(tmp_path, "bundle", hosts, "-o", "b.tar.xz", "--anonymous", "--hide", "latency", code=1)
-    assert "would show something else" in done.stderr
+    assert "would change what the study shows" in done.stderr
     assert not (tmp_path / "b.tar.xz").exists()
     done = run(tmp_path, "bundle", hosts, "-o", "b.tar.xz", "--hide", "x", code=2)
     assert "add --anonymous" in done.stderr
@@ -192,7 +192,7 @@ def test_a_signed_bundle_says_by_whom(signed):
 def test_another_signer_than_asked_for_is_refused(signed, hosts):
     place, _ = signed
     done = run(place, "unbundle", "b.tar.xz", "-o", "three", "--signer", "allowed-bob", code=2)
-    assert "signed by nobody whom allowed-bob names" in done.stderr
+    assert "not signed by anybody in allowed-bob" in done.stderr
     run(place, "bundle", hosts, "-o", "unsigned.tar.xz")
     done = run(place, "unbundle", "unsigned.tar.xz", "-o", "three", "--signer", "allowed-bob", code=2)
     assert "the bundle is not signed" in done.stderr
@@ -215,8 +215,8 @@ def test_a_signature_of_another_bundle_is_refused(signed, hosts):
             archive.addfile(member, io.BytesIO(content))
     for options in ((), ("--signer", "allowed-alice")):
         done = run(place, "unbundle", "forged.tar.xz", "-o", "four", *options, code=2)
-        assert "the signature is not one of this bundle" in done.stderr
-    assert "the signature is not one of this bundle" in run(place, "show", "forged.tar.xz", code=2).stderr
+        assert "the signature does not match this bundle" in done.stderr
+    assert "the signature does not match this bundle" in run(place, "show", "forged.tar.xz", code=2).stderr
 
 
 @needs_keygen

@@ -67,7 +67,7 @@ def test_logs_count_among_the_bytes_that_are_read(task, monkeypatch):
     assert import_results(task).logs == 10
     task.output.unlink()
     monkeypatch.setattr(sizes, "FOREIGN_FILES", read - 1)
-    with pytest.raises(UsageError, match="are larger than"):
+    with pytest.raises(UsageError, match="have more than"):
         import_results(task)
 
 

@@ -156,12 +156,12 @@ def test_a_kernel_that_is_not_there_is_refused_with_those_that_are():
     assert "6.1.0-44-amd64" in caught.value.remedy
     with pytest.raises(HostNotFitError) as caught:
         choose("5.10", menu=BootMenu(running="5.4", line=""))
-    assert "no kernel at all" in caught.value.remedy
+    assert "has no kernel" in caught.value.remedy
 
 
 def test_without_any_way_it_says_what_would_be_one():
     alone = BootMenu(running="6.12.48+deb13-amd64", line="", kernels=KERNELS)
-    with pytest.raises(HostNotFitError, match="no way to start it once"):
+    with pytest.raises(HostNotFitError, match="cannot be started for one boot only"):
         choose("6.1", menu=alone)
-    with pytest.raises(HostNotFitError, match="only be given to one boot by kexec"):
+    with pytest.raises(HostNotFitError, match=r"for one boot \(mitigations=off\) needs kexec"):
         choose("", ["mitigations=off"], menu=alone)

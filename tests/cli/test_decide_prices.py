@@ -61,7 +61,7 @@ def test_the_duplicated_row_is_told():
 def test_text_and_json_have_the_value():
     answer = published()
     text = " ".join(render_decision(answer).split())
-    assert "on read-write: +48.9 % without an interval, an hour of it costs 20.0 % less." in text
+    assert "on read-write: +48.9 % without an interval; an hour of it costs 20.0 % less." in text
     assert "Read-only and read-only with checksums have the same values in every environment" in text
     worth = json.loads(decision_json(answer))["worth"]
     assert [one["verdict"] for one in worth["findings"]] == ["insufficient"] * 4
@@ -100,9 +100,9 @@ def test_without_the_price_of_the_baseline_nothing_is_compared():
 @pytest.mark.parametrize(
     ("listed", "metric", "what"),
     [
-        (LIST.format("c", "1 USD"), "tps", "is no environment of"),
+        (LIST.format("c", "1 USD"), "tps", "is not an environment of"),
         (LIST.format("a", "1 USD"), "latency_p99", "lower values of latency_p99 are better"),
-        (LIST.format("a", "1"), "tps", "no amount with a currency"),
+        (LIST.format("a", "1"), "tps", "not an amount with a currency"),
         (LIST.format("a", "1 USD") + LIST.format("b", "1 EUR"), "tps", "prices are in EUR and USD"),
     ],
 )

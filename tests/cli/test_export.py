@@ -56,7 +56,7 @@ def test_a_history_for_otava_comes_back_as_it_was(study):
     assert len(rows) == 18
     assert set(rows[0]) == {"time", "environment", "block", "latency_mean", "tps"}
     done = pgstrata(study, "import", "--format", "otava", "history.csv", "-o", "back.csv", "--repeats", "unknown")
-    assert "back.csv: 18 results of 1 file" in done.stdout, done.stderr
+    assert "back.csv: 18 results from 1 file" in done.stdout, done.stderr
 
 
 @pytest.mark.skipif(importlib.util.find_spec("pyarrow") is not None, reason="pyarrow is installed")
@@ -83,7 +83,7 @@ def test_parquet_has_the_rows_and_columns_of_csv(study):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("study", "--format", "excel"), "--format: 'excel' is no format\n  -> choose one of csv, otava, parquet"),
+        (("study", "--format", "excel"), "--format: 'excel' is not a format\n  -> choose one of csv, otava, parquet"),
         (("table.csv", "--format", "otava"), "table.csv: a history needs the time of each measurement"),
         (("nowhere",), "nowhere: there is no such file"),
         (("table.csv", "-o", "table.csv"), "table.csv: the file exists"),

@@ -30,8 +30,8 @@ def folder(tmp_path):
 def test_folders_of_pgbench_become_observations_that_decide_takes(folder):
     done = bring(folder, "results", *PATTERN)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "out.csv: 18 results of 18 files and 18 logs beside them" in done.stdout
-    assert "! 2 not read, because the pattern does not fit:\n  LICENSE\n  SOURCE.txt" in done.stdout
+    assert "out.csv: 18 results from 18 files and 18 logs of pgbench" in done.stdout
+    assert "! 2 not read, because the path does not fit the pattern:\n  LICENSE\n  SOURCE.txt" in done.stdout
     assert "? Were the repeats measured in turns?" in done.stdout
     found = rows(folder)
     assert "block" not in found[0]
@@ -66,8 +66,8 @@ def test_what_is_not_finished_or_does_not_fit_is_named_and_the_list_is_bounded(f
     for number in range(30):
         (folder / f"results/note{number:02}").write_text("")
     done = bring(folder, "results", *PATTERN)
-    assert "! 1 without a result:\n  aws/bench100/run4.txt:1: the run did not come to its end" in done.stdout
-    assert "! 32 not read, because the pattern does not fit:" in done.stdout
+    assert "! 1 without a result:\n  aws/bench100/run4.txt:1: the run did not finish" in done.stdout
+    assert "! 32 not read, because the path does not fit the pattern:" in done.stdout
     assert "  and 22 more\n" in done.stdout
 
 
@@ -91,13 +91,13 @@ def test_a_history_is_judged_along_its_commits(tmp_path):
     ("arguments", "said"),
     [
         (("nowhere", *PATTERN), "nowhere: there is no such file or folder"),
-        (("results", "--format", "excel"), "--format: 'excel' is no format\n  -> choose one of pgbench: "),
+        (("results", "--format", "excel"), "--format: 'excel' is not a format\n  -> choose one of pgbench: "),
         (("results", "--format", "pgbench", "--pattern", "{a}/{b}"), "results: none of 38 files fits the pattern"),
-        (("results", "--format", "pgbench", "--pattern", "{provider}/{bench}/{run}.txt"), "--compare: nothing says which dimension is compared\n  | provider (aws, serverscamp-test1, serverscamp-test2); bench (bench100, bench1000)"),
+        (("results", "--format", "pgbench", "--pattern", "{provider}/{bench}/{run}.txt"), "--compare: it is not clear which dimension is compared\n  | provider (aws, serverscamp-test1, serverscamp-test2); bench (bench100, bench1000)"),
         (("results", *PATTERN[:-1], "host"), "--compare: there is no dimension 'host'\n  -> choose among provider, scale, run"),
-        (("results", *PATTERN, "--repeats", "perhaps"), "--repeats: 'perhaps' says nothing of the repeats"),
+        (("results", *PATTERN, "--repeats", "perhaps"), "--repeats: 'perhaps' is not a way to measure repeats"),
         (("results", *PATTERN, "--repeat", "turn"), "--repeat: there is no dimension 'turn'"),
-        (("results", "--format", "benchbase", "--pattern", "*/*/{run}.txt"), "results: there is no result in 18 files\n  | aws/bench100/run1.txt:1: it is no JSON"),
+        (("results", "--format", "benchbase", "--pattern", "*/*/{run}.txt"), "results: there is no result in 18 files\n  | aws/bench100/run1.txt:1: not valid JSON"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_imported_is_refused_with_a_remedy(folder, arguments, said):
@@ -120,7 +120,7 @@ def test_of_several_folders_the_name_of_the_folder_is_a_dimension(folder):
     done = bring(folder, "results/aws", "results/serverscamp-test2", "--format", "pgbench", "--pattern", "{provider}/*{scale}/{run}.txt", "--compare", "provider")  # fmt: skip
     assert (done.returncode, "two fields with nothing between them" in done.stderr) == (2, True)
     done = bring(folder, str(base / "aws"), str(base / "serverscamp-test2"), "--format", "pgbench", "--pattern", "{provider}/bench{scale}/{run}.txt", "--compare", "provider")  # fmt: skip
-    assert "12 results of 12 files and 12 logs" in done.stdout, done.stderr
+    assert "12 results from 12 files and 12 logs" in done.stdout, done.stderr
     assert {row["environment"] for row in rows(folder)} == {"aws", "serverscamp-test2"}
 
 

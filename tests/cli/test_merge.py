@@ -113,7 +113,7 @@ def test_three_machines_of_a_type_say_something_of_it_and_one_does_not(merged):
     assert 1.05 < small["interval"][0] < 1.085
     assert (large["effect"], large["interval"]) == (None, None)
     text = " ".join(run(merged, "show", "all").split())
-    assert "Of the type of big (large.8, X, 8 CPUs, 16 GB) nothing can be claimed: 1 machine of it" in text
+    assert "Nothing can be claimed about the type of big (large.8, X, 8 CPUs, 16 GB): 1 machine of it" in text
     assert "about these 4 machines, and about no others" in text
     assert "confounded with the time" in text
     assert "not the same everywhere" in text
@@ -123,10 +123,10 @@ def test_a_merged_study_is_reported_and_judged(merged):
     assert run(merged, "report", "all") == "report: all/report.html\n"
     page = (merged / "all" / "report.html").read_text()
     assert "<svg" in page
-    assert "Of a type of machine" in page
+    assert "Types of machines" in page
     assert "not the same everywhere" in run(merged, "gate", "all")
     assert "| " in run(merged, "show", "all", "--format", "markdown")
-    assert "give it a single part" in pgstrata(merged, "show", "all", "--pairs").stderr
+    assert "use it with a single part" in pgstrata(merged, "show", "all", "--pairs").stderr
 
 
 def test_each_part_is_still_a_study(merged):
@@ -155,11 +155,11 @@ def test_what_cannot_be_one_study_is_refused(place):
     assert "do not have the same cells" in refused(place, "a", "other")
     shutil.copytree(place / "a", place / "copy", dirs_exist_ok=True)
     assert "have the same runs" in refused(place, "a", "copy", "--factor", "day")
-    assert "one study has nothing to be merged with" in refused(place, "a")
+    assert "merging needs two studies or more" in refused(place, "a")
     assert "two studies are called a" in refused(place, "a", "a=bb")
     assert "there is no study here" in refused(place, "a", "missing", code=1)
-    assert "cannot name a part" in refused(place, "../x=a", "bb")
-    assert "something here already" in pgstrata(place, "merge", "a", "bb", "-o", "a").stderr
+    assert "cannot be the name of a part" in refused(place, "../x=a", "bb")
+    assert "this path exists already" in pgstrata(place, "merge", "a", "bb", "-o", "a").stderr
 
 
 def test_one_boot_is_one_machine(place):

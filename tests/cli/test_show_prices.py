@@ -82,5 +82,5 @@ def test_the_page_draws_price_against_throughput(place):
 def test_a_price_of_nothing_in_the_study_is_refused(place):
     (place / "other.toml").write_text(PRICE.format("db9", "1"))
     said = run(place, "show", "study", "--prices", "other.toml", code=2).stderr
-    assert "other.toml: 'ssh:db9' is no host and no environment of this study" in said
-    assert "its hosts: ssh:x86, ssh:arm" in said
+    assert "other.toml: 'ssh:db9' is neither a host nor an environment of this study" in said
+    assert "name one of its hosts (ssh:x86, ssh:arm)" in said

@@ -41,16 +41,16 @@ def test_prices_do_not_change_the_identity_of_a_plan():
 @pytest.mark.parametrize(
     ("prices", "what"),
     [
-        (ARM.replace("1.4464 USD", "1.4464"), "no amount with a currency"),
-        (ARM.replace("1.4464 USD", "-1 USD"), "no amount with a currency"),
-        (ARM.replace("1.4464 USD", "0 USD"), "no amount with a currency"),
-        (ARM.replace("1.4464 USD", "1e400 USD"), "no amount with a currency"),
+        (ARM.replace("1.4464 USD", "1.4464"), "not an amount with a currency"),
+        (ARM.replace("1.4464 USD", "-1 USD"), "not an amount with a currency"),
+        (ARM.replace("1.4464 USD", "0 USD"), "not an amount with a currency"),
+        (ARM.replace("1.4464 USD", "1e400 USD"), "not an amount with a currency"),
         (ARM.replace("as_of = 2021-01-15", 'as_of = "2021"'), "has no date"),
         (ARM.replace("as_of = 2021-01-15", "as_of = 2021-01-15T00:00:00"), "has no date"),
         (ARM.replace("as_of = 2021-01-15", ""), "needs per_hour and as_of"),
-        (ARM + "\nper_day = 3", "knows no other keys"),
-        (ARM.replace('"one NVMe disk"', "3"), "is no text"),
-        (ARM.replace("ssh:arm", "ssh:amr"), "is no host and no environment"),
+        (ARM + "\nper_day = 3", "only includes and source are allowed"),
+        (ARM.replace('"one NVMe disk"', "3"), "is not a text of at most 500 characters"),
+        (ARM.replace("ssh:arm", "ssh:amr"), "is neither a host nor an environment"),
         (ARM + '\n[prices."ssh:x86"]\nper_hour = "2 EUR"\nas_of = 2021-01-15', "prices are in EUR and USD"),
     ],
 )
@@ -64,9 +64,9 @@ def test_what_is_no_price_is_refused_by_its_reason(prices, what):
     ("text", "what"),
     [
         ("price = 1", r"no table \[prices\]"),
-        ("[prices", "no TOML"),
+        ("[prices", "not valid TOML"),
         ("prices = 3", "must be a table"),
-        (ARM[:-4], "no TOML"),
+        (ARM[:-4], "not valid TOML"),
     ],
 )
 def test_what_is_no_list_of_prices_is_refused(text, what):
@@ -105,7 +105,7 @@ def test_a_listed_environment_has_its_own_price_before_that_of_its_host():
 @pytest.mark.parametrize(
     ("own", "more", "what"),
     [
-        (OWN.format("2"), "", "the price is no amount with a currency"),
+        (OWN.format("2"), "", "the price is not an amount with a currency"),
         ("price = 3", "", "the price needs per_hour and as_of"),
         (OWN.format("2 USD"), OWN.format("2 EUR"), "prices are in EUR and USD"),
     ],

@@ -38,10 +38,10 @@ def test_a_path_fits_or_does_not(pattern, path, levels):
     ("pattern", "what"),
     [
         ("{a}/{a}", "has {a} twice"),
-        ("{}/x", "has a field '{}', which is no name"),
-        ("{a", "has a bracket without its other half"),
-        ("a}", "has a bracket without its other half"),
-        ("{a b}", "has a field '{a b}', which is no name"),
+        ("{}/x", "has a field '{}', which is not a valid name"),
+        ("{a", "has a brace without its counterpart"),
+        ("a}", "has a brace without its counterpart"),
+        ("{a b}", "has a field '{a b}', which is not a valid name"),
     ],
 )
 def test_what_is_no_pattern_is_refused(pattern, what):

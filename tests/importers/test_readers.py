@@ -35,7 +35,7 @@ def test_several_runs_of_pgbench_in_a_file_and_one_that_did_not_finish():
     assert found.results[0].seconds == 600
     first, second = found.unusable
     lines = len(RUN.splitlines())
-    assert first == (lines + 1, "the run did not come to its end: there is no throughput")
+    assert first == (lines + 1, "the run did not finish: it reports no throughput")
     assert second[0] == 2 * lines + 4
 
 
@@ -67,7 +67,7 @@ def test_runs_of_sysbench():
     assert len(one.results) == 1
     assert values(two, "tps") == values(one, "tps") * 2
     cut = good[0][: good[0].index("SQL statistics")]
-    assert read("sysbench", cut).unusable[0][1].startswith("the run did not come to its end")
+    assert read("sysbench", cut).unusable[0][1].startswith("the run did not finish")
 
 
 HAMMERDB = """\
@@ -83,7 +83,7 @@ Vuser 1:Beginning rampup time of 1 minutes
 def test_hammerdb_logs_and_job_results():
     found = read("hammerdb", HAMMERDB)
     assert (values(found, "new_orders"), found.results[0].said["users"]) == ([101005], "4")
-    assert found.unusable == ((6, "the run did not come to its end: there is no throughput"),)
+    assert found.unusable == ((6, "the run did not finish: it reports no throughput"),)
     job = '[\n "6A",\n "2026-08-13 20:45:15",\n "1 Active Virtual Users configured",\n "TEST RESULT : System achieved 26018 NOPM from 60408 PostgreSQL TPM"\n]\n'
     (result,) = read("hammerdb", job).results
     assert (result.measurements["tpm"], result.started.hour) == (60408, 20)
@@ -147,11 +147,11 @@ def test_a_table_of_blanks_without_header():
     found = read("table", text, columns=("kernel", "scale", "run", "clients", "tps"))
     assert values(found, "tps") == [1234.5]
     assert found.results[0].said == {"kernel": "4.7", "scale": "300", "run": "1", "clients": "16"}
-    assert found.unusable == ((3, "it has 4 fields, and there are 5 columns"), (4, "'-' is no value of tps"))
+    assert found.unusable == ((3, "it has 4 fields, and there are 5 columns"), (4, "'-' is not a value of tps"))
 
 
 def test_a_table_whose_columns_of_values_nobody_names_is_refused():
-    with pytest.raises(UsageError, match="which of the columns hold values"):
+    with pytest.raises(UsageError, match="which of these columns hold values"):
         read("table", "kernel,speed\n4.7,10\n")
     assert values(read("table", "kernel,speed\n4.7,10\n", metrics=("speed",)), "speed") == [10]
 
@@ -182,7 +182,7 @@ def test_the_results_database_of_pgbent():
     (result,) = found.results
     assert (result.measurements, result.seconds) == ({"tps": 900.5, "latency_mean": 0.0015}, 60)
     assert (result.said["server"], result.said["info"]) == ("a", "stock")
-    assert found.unusable == ((3, "test 2 did not come to its end"),)
+    assert found.unusable == ((3, "test 2 did not finish"),)
 
 
 def test_logs_tell_when_a_run_began_and_how_it_opened():

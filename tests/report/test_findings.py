@@ -80,14 +80,14 @@ SENTENCES = [
         NamedDoubt(code="repeated_cells", names=("read-only", "read-only with checksums")),
         (
             "read-only and read-only with checksums have the same values in every environment, digit for digit"
-            ": two measurements hardly ever agree so, and one of them may have been copied from the other"
+            ": two measurements hardly ever agree like that, and one may be a copy of the other"
         ),
     ),
     (
         NamedDoubt(code="repeated_environments", names=("a", "b")),
         (
             "a and b have the same values in every cell, digit for digit"
-            ": two measurements hardly ever agree so, and one of them may have been copied from the other"
+            ": two measurements hardly ever agree like that, and one may be a copy of the other"
         ),
     ),
     (
@@ -243,7 +243,7 @@ SENTENCES = [
     (
         NamedDoubt(code="no_blocks", names=(), of="one-after-another"),
         (
-            "the environments were measured one after another, so that a machine that drifts from one to the next looks "
+            "the environments were measured one after another: a machine that drifts from one to the next looks "
             "like a difference, and noise that both shared is not taken out. Each value must come from a run of its own. "
             "Stronger: let the environments take turns, and number the turns in a column block"
         ),
@@ -251,30 +251,30 @@ SENTENCES = [
     (
         NamedDoubt(code="turns_contradicted", names=("b",)),
         (
-            "the time stamps contradict the blocks: all runs of b were measured before, or after, all of the baseline's, "
-            "so that the environments did not take turns"
+            "the time stamps contradict the blocks: all runs of b were measured before, or after, all runs of the "
+            "baseline, so the environments did not take turns"
         ),
     ),
     (
         doubts.InSequence(environments=("b", "c"), baseline="a", of=3),
         (
-            "measured one after the other by their time stamps: all runs of b, c (2 of 3) before, or after, all of a: a "
-            "drift of the machine is in the difference too"
+            "measured one after the other by their time stamps: all runs of b, c (2 of 3) before, or after, all runs of "
+            "a. A drift of the machine is in the difference, too"
         ),
     ),
     (
         doubts.DriftingRepeats(change=1.05, alike=8, of=9, timed=True),
         (
             "repeats rise in 8 of 9 series, by their time stamps, typically +5.0 % from the first to the last: the machine "
-            "or the data changed while it was measured, and repeats are no independent values"
+            "or the data changed during the measurements, and repeats are not independent values"
         ),
     ),
     (
         doubts.DriftingRepeats(change=0.95, alike=8, of=9, timed=False),
         (
             "repeats fall in 8 of 9 series, by the order of the file, typically -5.0 % from the first to the last: either "
-            "the file is sorted by its values, or the machine or the data changed while it was measured, and repeats are "
-            "no independent values"
+            "the file is sorted by its values, or the machine or the data changed during the measurements, and repeats "
+            "are not independent values"
         ),
     ),
     (

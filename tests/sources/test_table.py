@@ -17,12 +17,12 @@ def refusal(text, **more):
 
 
 def test_of_many_names_ten_are_said_and_how_many_more_there_are():
-    wide = ",".join(f"c{number}" for number in range(20_000))
+    wide = ",".join(f"c{number}" for number in range(1_000))
     said = refusal(f"{wide}\n")
     assert said.startswith(
         "r.csv:1: the first line names no column environment and no column value\n  | it names 'c0', "
     )
-    assert "'c8', 'c9' and 19,990 more\n" in said
+    assert "'c8', 'c9' and 990 more\n" in said
     many = "".join(f"a,m{number},1\n" for number in range(12))
     listed = "m0, m1, m2, m3, m4, m5, m6, m7, m8, m9 and 2 more"
     assert refusal(f"environment,metric,value\n{many}").startswith(f"r.csv: the file mixes 12 metrics: {listed}\n")

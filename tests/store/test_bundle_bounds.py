@@ -36,7 +36,7 @@ def nothing_hidden():
 
 def test_files_lie_in_a_limited_number_of_folders():
     check_files([bundled("plan.json"), bundled("/".join(("evidence", *"b" * 18, "x")))])
-    with pytest.raises(ValueError, match="no file of a study"):
+    with pytest.raises(ValueError, match="is not a file of a study"):
         check_files([bundled("plan.json"), bundled("/".join(("evidence", *"b" * 19, "x")))])
 
 

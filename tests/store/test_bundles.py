@@ -81,11 +81,11 @@ def test_tar_alone_unpacks_it(study, tmp_path):
 
 def test_what_is_there_is_not_replaced(study, tmp_path, bench):
     (tmp_path / "b").write_text("mine")
-    with pytest.raises(BundleError, match="something here already"):
+    with pytest.raises(BundleError, match="this path exists already"):
         bundle(study, tmp_path / "b")
     assert (tmp_path / "b").read_text() == "mine"
     bundle(study, tmp_path / "c")
-    with pytest.raises(StudyError, match="something here already"):
+    with pytest.raises(StudyError, match="this path exists already"):
         unbundle(tmp_path / "c", study, bench)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b", "c", "s"]
 
@@ -164,19 +164,19 @@ def test_a_figure_that_was_altered_is_found(whole, tmp_path, bench):
     place = next(n for n, (member, _) in enumerate(members) if member.name.endswith("pgbench.out"))
     members[place] = (members[place][0], b"9" * len(members[place][1]))
     write_archive(tmp_path / "altered", members)
-    fails(tmp_path / "altered", tmp_path, bench, "not what its manifest says")
+    fails(tmp_path / "altered", tmp_path, bench, "does not match its manifest")
 
 
 def test_what_follows_or_is_missing_is_found(whole, tmp_path, bench):
     members = members_of(whole)
     write_archive(tmp_path / "more", [*members, (tarfile.TarInfo("evidence/b1/x/y/z"), b"x")])
-    fails(tmp_path / "more", tmp_path, bench, "does not name it")
+    fails(tmp_path / "more", tmp_path, bench, "its manifest does not name")
     write_archive(tmp_path / "less", members[:-1])
     fails(tmp_path / "less", tmp_path, bench, "ends too early")
     write_archive(tmp_path / "twice", [*members, members[-1]])
-    fails(tmp_path / "twice", tmp_path, bench, "does not name it")
+    fails(tmp_path / "twice", tmp_path, bench, "its manifest does not name")
     (tmp_path / "behind").write_bytes(whole.read_bytes() + b"x")
-    fails(tmp_path / "behind", tmp_path, bench, "something follows")
+    fails(tmp_path / "behind", tmp_path, bench, "there are data after its end")
 
 
 def test_a_newer_format_is_named(whole, tmp_path, bench):
@@ -223,7 +223,7 @@ def test_a_file_that_is_there_twice_is_refused(whole, tmp_path, bench):
     manifest = parse_manifest(members[0][1], where="x")
     twice = replace(manifest, files=(*manifest.files, manifest.files[-1]))
     write_archive(tmp_path / "twice", [*remade(twice, members), members[-1]])
-    fails(tmp_path / "twice", tmp_path, bench, "there twice")
+    fails(tmp_path / "twice", tmp_path, bench, "occurs twice")
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])
@@ -235,7 +235,7 @@ def test_links_and_devices_are_refused(whole, tmp_path, bench, kind, target):
     odd.type, odd.linkname = kind, target
     members[place] = (odd, b"")
     write_archive(tmp_path / "odd", members)
-    fails(tmp_path / "odd", tmp_path, bench, "not an ordinary file|is a link")
+    fails(tmp_path / "odd", tmp_path, bench, "not an ordinary file|is an unexpected link")
 
 
 def test_a_bundle_that_would_fill_the_disk_is_refused_before_anything_is_written(whole, tmp_path, bench):
@@ -246,13 +246,13 @@ def test_a_bundle_that_would_fill_the_disk_is_refused_before_anything_is_written
         for n in range(sizes.BUNDLE_UNPACKED // sizes.EVIDENCE + 1)
     )
     write_archive(tmp_path / "huge", remade(replace(manifest, files=(*manifest.files, *huge)), members))
-    fails(tmp_path / "huge", tmp_path, bench, "at most 16 GiB")
+    fails(tmp_path / "huge", tmp_path, bench, "limit of 16 GiB")
 
 
 def test_a_study_larger_than_the_disk_is_refused(whole, tmp_path, bench, monkeypatch):
     full = os.statvfs_result((4096, 4096, 10, 5, 5, 10, 10, 10, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda _: full)
-    with pytest.raises(DiskFullError, match="0 MiB are free"):
+    with pytest.raises(DiskFullError, match="the disk has 0 MiB free"):
         unbundle(whole, tmp_path / "out", bench)
 
 
@@ -261,7 +261,7 @@ def test_headers_without_end_take_no_memory(tmp_path, bench):
     long = tarfile.TarInfo(MANIFEST)
     long.pax_headers = {"comment": "x" * (8 << 20)}
     write_archive(tmp_path / "long", [(long, b"{}")])
-    fails(tmp_path / "long", tmp_path, bench, "header of it is too large")
+    fails(tmp_path / "long", tmp_path, bench, "one of its headers is too large")
     (tmp_path / "zeros").write_bytes(lzma.compress(b"\0" * (64 << 20)))
     fails(tmp_path / "zeros", tmp_path, bench, "damaged or was altered")
 
@@ -274,7 +274,7 @@ def test_other_files_are_no_bundles(tmp_path, bench, content):
 
 def test_places_that_hold_no_bundle_are_named(tmp_path, bench, study):
     fails(tmp_path / "missing", tmp_path, bench, "no such file")
-    fails(study, tmp_path, bench, "folder and no bundle")
+    fails(study, tmp_path, bench, "folder, not a bundle")
     fails(Path("/dev/zero"), tmp_path, bench, "cannot be read")
 
 

@@ -16,6 +16,7 @@ def test_a_word_is_no_pattern_of_file_names(tmp_path):
         (programs / name).chmod(0o755)
     boot = NextBoot(release="6.1.0", way=BootWay.KEXEC, options=("isolcpus=*",))
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
-    argv = boot_change(boot).read.argv
+    read = boot_change(boot).read
+    argv = ("sh", "-c", read.text, "sh", *read.arguments)  # without the usual PATH, which would find the real programs
     done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=elsewhere, env=environment)
     assert done.stdout == "6.1.0 isolcpus=*\n"

@@ -48,7 +48,7 @@ def test_a_proof_has_neither_disk_nor_network() -> None:
 @pytest.mark.parametrize(
     ("boot", "what"),
     [
-        (Boot(cache="fast"), "QEMU knows no cache 'fast'"),
+        (Boot(cache="fast"), "QEMU has no cache mode 'fast'"),
         (Boot(memory=1 << 20), "cannot start with so little"),
         (Boot(cpus=0), "cannot start with so little"),
     ],

@@ -147,14 +147,15 @@ def load_answer(
 
 
 def with_prices(study: Study, file: Path) -> Study:
-    """The study with the prices of a list; UsageError where one of them is no price, or of nothing in the study."""
+    """The study with the prices of a list; UsageError if one is not valid, or is for nothing in the study."""
     experiment = study.plan.experiment
     found, unknown = assign_prices(read_price_list(file), experiment.environments)
     if unknown:
         names = ", ".join(dict.fromkeys(each.host.text for each in experiment.environments))
         raise UsageError(
-            f"{unknown[0]!r:.80} is no host and no environment of this study",
+            f"{unknown[0]!r:.80} is neither a host nor an environment of this study",
             where=str(file),
-            remedy=f"its hosts: {names}; its environments: {', '.join(each.name for each in experiment.environments)}",
+            remedy=f"name one of its hosts ({names}) or environments "
+            f"({', '.join(each.name for each in experiment.environments)})",
         )
     return replace(study, plan=replace(study.plan, experiment=replace(experiment, prices=found)))

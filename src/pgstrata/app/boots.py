@@ -29,8 +29,8 @@ def own_boot(entry: Entry, study: str) -> bool:
 class HostBoots:
     """Boots another machine, which `hosts` has open, whenever a visit needs that.
 
-    Its default entry stays as it is. What it was booted into stands in its ledger until it runs its own kernel again.
-    `tell` says what is waited for; `gone` is called when a connection was replaced.
+    Its default entry is not changed. The ledger of the machine says what it was booted into, until it runs its own
+    kernel again. `tell` is called with what is being waited for, `gone` when a connection has been replaced.
     """
 
     spec: HostSpec
@@ -44,10 +44,10 @@ class HostBoots:
     _visited: bool = field(init=False, default=True)
 
     def require(self, boots: Iterable[Boot]) -> None:
-        """Find out how each of these boots is done, before anything is measured.
+        """Find out how to do each of these boots, before anything is measured.
 
         Raises:
-            HostNotFitError: a kernel is not there, or there is no way to start it.
+            HostNotFitError: a kernel is not installed, or it cannot be started for one boot.
         """
         wanted = tuple(dict.fromkeys(boots))
         if self._menu is None:
@@ -59,11 +59,11 @@ class HostBoots:
             self._boots[boot] = choose_boot(self._menu, boot, words=words, where=self.spec.text)
 
     def boot(self, boot: Boot, *, fresh: bool) -> None:
-        """Have the machine up as asked; nothing is done where it is.
+        """Boot the machine as asked, unless it already runs that way.
 
         Args:
-            boot: one of those that were required.
-            fresh: no visit may have used this boot before.
+            boot: one of the boots that were required.
+            fresh: boot again if a visit has used the present boot.
 
         Raises:
             BootFailedError: it did not come back, or not as asked.
@@ -81,18 +81,18 @@ class HostBoots:
         return entry.what == BOOTED and self._present is not None and entry.value == self._present.text
 
     def give_back(self) -> None:
-        """Have it run its own kernel again, if it was booted into another one."""
+        """Boot its own kernel again, if it was booted into another one."""
         if self._present is not None and self._present.way is not BootWay.DEFAULT and self._menu is not None:
             self._reboot(NextBoot(release=self._menu.running, way=BootWay.DEFAULT))
 
     def _bring_home(self) -> None:
-        """Boot its own kernel where a killed pgstrata of this study left it in another one."""
+        """Boot its own kernel, if a pgstrata of this study was killed and left it in another one."""
         site = self._opened.site
         if not site.transport.exists(site.ledger):
             return
         left = [entry for entry in host_state(site.transport, site.ledger).entries if own_boot(entry, self.hosts.study)]
         if left:
-            self.tell(f"{self.spec.text} was left with {left[-1].value}")
+            self.tell(f"{self.spec.text} still runs what an interrupted command of this study booted: {left[-1].value}")
             self._reboot(NextBoot(release="its own kernel", way=BootWay.DEFAULT))
             self._present = None
 
@@ -102,7 +102,7 @@ class HostBoots:
 
     def _runs(self, wanted: NextBoot) -> bool:
         if observe_boot(self._opened.transport) != self._boot_id:
-            # somebody else rebooted it, or it did so itself: which kernel it took is looked at by booting it
+            # it was rebooted by somebody else or by itself: boot it again, to know which kernel it runs
             self._present, self._visited = None, True
             return False
         if self._present is None:
@@ -142,7 +142,7 @@ class HostBoots:
         self.hosts.reopen(self.spec, keep=self.keeps)
 
     def _check(self, wanted: NextBoot) -> None:
-        """BootFailedError where the machine came up with something else than it was told to boot."""
+        """BootFailedError if the machine came up with something else than it was told to boot."""
         read = boot_change(wanted).read
         found = self._opened.transport.run(Command(argv=read.argv)).text.strip()
         if found == wanted.text or wanted.way is BootWay.DEFAULT:
@@ -155,6 +155,6 @@ class HostBoots:
             f"{self.spec.text} was told to boot {wanted.text} and came up with {menu.running}",
             where=self.spec.text,
             details=(f"its command line: {menu.line}",),
-            remedy="it fell back to its default entry: its console or `journalctl -b -1` says why the other kernel "
-            "did not come up",
+            remedy="it fell back to its default entry: check its console or `journalctl -b -1` for the reason why the "
+            "other kernel did not come up",
         )

@@ -1,4 +1,4 @@
-"""A study to a bundle and back: checked, signed, without names where that was asked for."""
+"""Writes and unpacks bundles of studies: checked, signed, and without names if that was asked for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pgstrata.store.study import PLAN_FILE, reparse_study
 
 SUFFIX: Final = ".tar.xz"
 _WITHOUT_NAMES: Final = (".samples.gz", "transactions.log.gz", "procfs.before", "procfs.after", "slices.txt")
-"""Files that hold no names of machines or people that stand nowhere else."""
+"""Files that need not be searched: they hold no names of machines or people that other files do not have."""
 
 
 def bundle_study(
@@ -38,14 +38,14 @@ def bundle_study(
     """Write the bundle of a study.
 
     Args:
-        study: its folder.
-        target: a file that is not there yet; by default the study's name in the current folder.
-        key: what signs it.
-        anonymous: take out what says whose it is.
-        hidden: words that are to be taken out, too.
+        study: folder of the study.
+        target: path of a new file; by default the study's name in the current folder.
+        key: the SSH key that signs it; None for no signature.
+        anonymous: replace names of hosts and users, addresses, paths and serial numbers.
+        hidden: further words to be replaced.
 
     Raises:
-        StudyError: no study, or one whose figures would change without its names.
+        StudyError: there is no study, or its figures would change when names are replaced.
         UsageError: the key cannot be used.
     """
     source = BundledStudy(study)
@@ -76,16 +76,16 @@ def bundle_study(
 
 
 def unbundle(file: Path, folder: Path | None, *, signers: Path | None = None) -> Unbundled:
-    """Check a bundle, unpack it and derive its runs; the folder is there afterwards as a whole, or not at all.
+    """Check a bundle, unpack it and derive its runs; the new folder is complete, or it does not exist.
 
     Args:
         file: the bundle.
-        folder: one that is not there yet; by default the study's name below `studies`.
-        signers: who may have signed it; None where anybody may, or nobody.
+        folder: path of a new folder; by default the study's name below `studies`.
+        signers: file of allowed signers; None accepts any signature, and none.
 
     Raises:
-        BundleError: it is damaged, of another format, or signed otherwise than asked for.
-        StudyError: there is something in the folder's place.
+        BundleError: it is damaged, has another format, or is not signed as asked for.
+        StudyError: the folder exists already.
     """
     with open_bundle(file) as bundle:
         signer = identify_signer(bundle.signature, bundle.sealed, signers, where=str(file))
@@ -101,7 +101,7 @@ def unbundle(file: Path, folder: Path | None, *, signers: Path | None = None) ->
 
 @contextmanager
 def unpacked(file: Path) -> Iterator[StudyFolder]:
-    """The study of a bundle in a folder that is gone afterwards, and that nobody else can read."""
+    """The study of a bundle in a temporary folder, which other users cannot read."""
     with TemporaryDirectory(prefix="pgstrata-") as place, open_bundle(file) as bundle:
         identify_signer(bundle.signature, bundle.sealed, None, where=str(file))
         folder = Path(place, bundle.manifest.study)
@@ -118,7 +118,7 @@ def derive_folder(folder: Path) -> None:
 
 
 def _without_names(study: BundledStudy, hidden: Sequence[str]) -> Anonymous:
-    """What takes the names out of a study; StudyError where a figure would change with them."""
+    """The replacements for the names in a study; StudyError if a figure would change with them."""
     plan = study.head[PLAN_FILE]
     rewrite = Anonymous(find_terms(plan, _texts(study), hidden))
     try:
@@ -139,10 +139,10 @@ def _without_names(study: BundledStudy, hidden: Sequence[str]) -> Anonymous:
 
 def _would_change(where: str) -> StudyError:
     return StudyError(
-        "without its names, it would show something else",
+        "the bundle was not written: replacing names would change what the study shows",
         where=where,
-        remedy="a word that was to be replaced is one that plans or evidence are made of: hide fewer words, or bundle "
-        "the study without --anonymous",
+        remedy="one of the replaced words also has a meaning in plans or evidence: hide fewer words, or bundle the "
+        "study without --anonymous",
     )
 
 

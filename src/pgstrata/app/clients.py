@@ -1,4 +1,4 @@
-"""Where load comes from: the machines of clients with psql and load generators of theirs, as connected just now."""
+"""The machines of clients, with their psql and load generators, over the present connections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pgstrata.servers.psql import PsqlSql
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientHere:
-    """This machine (`ports.target.ClientSide`): it is what it was when the study was opened."""
+    """Clients on this machine (`ports.target.ClientSide`), which does not change during a study."""
 
     found: ClientHost
 
@@ -35,15 +35,15 @@ def make_client(
     host: Host, tools: Build, drivers: Sequence[str], *, scratch: str, facts: Mapping[str, bytes],
     clocks: ClockOffset | None = None,
 ) -> ClientHost:  # fmt: skip
-    """One machine of clients.
+    """Make the clients of one machine.
 
     Args:
         host: acts as the user that clients run as.
         tools: an installation there, with the programs of drivers.
-        drivers: keys of those that are needed.
-        scratch: a folder there for their files.
-        facts: what was captured of the machine.
-        clocks: how its clock differs from this machine's; None on this machine.
+        drivers: keys of the drivers that are needed.
+        scratch: a folder there for files of the drivers.
+        facts: captured facts of the machine.
+        clocks: the offset of its clock from this machine's; None on this machine.
     """
     return ClientHost(
         generators=(Generator(host=host, scratch=scratch, clocks=clocks),),
@@ -56,9 +56,9 @@ def make_client(
 
 @dataclass(slots=True, kw_only=True)
 class ClientMachines:
-    """Another machine that loads servers (`ports.target.ClientSide`).
+    """Clients on another machine (`ports.target.ClientSide`).
 
-    `targets` are those that ssh reaches, `here` is this machine; `drivers` are keys of the load generators.
+    `targets` are the machines that ssh reaches, `here` is this machine; `drivers` are keys of the load generators.
     """
 
     specs: tuple[HostSpec, ...]
@@ -70,7 +70,7 @@ class ClientMachines:
     _found: ClientHost | None = field(init=False, default=None)
 
     def observe(self) -> ClientHost:
-        """As the contract says; a machine that was opened again is looked at again."""
+        """As the contract says; a machine that has been opened again is observed again."""
         now = tuple(self.hosts[spec] for spec in self.specs)
         if self._found is None or any(one is not other for one, other in zip(now, self._connected, strict=True)):
             (self._found,) = [self._look(opened) for opened in now]

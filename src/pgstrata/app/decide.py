@@ -21,23 +21,23 @@ STANDARD_INPUT = Path("-")
 
 
 def decide_file(file: Path, terms: ImportTerms, prices: Path | None = None) -> ImportAnswer:
-    """The comparisons of a table, with a list of prices also by value; UsageError where one of both cannot be used."""
+    """The comparisons of a table, and values for the money if prices are given; UsageError if a file cannot be used."""
     text, source = read_table(file)
     answer = decide_import(parse_table(text, source, metric=terms.metric), terms)
     return answer if prices is None else _with_prices(answer, prices)
 
 
 def _with_prices(answer: ImportAnswer, file: Path) -> ImportAnswer:
-    """Names in the list are those of environments as they stand in the table."""
+    """Add values for the money; names in the list of prices are those of environments in the table."""
     prices, question = read_price_list(file), answer.question
     names = (question.baseline, *question.environments)
     unknown = [name for name in prices if name not in names]
     if unknown:
-        what = f"{unknown[0]!r:.80} is no environment of {answer.source}"
+        what = f"{unknown[0]!r:.80} is not an environment of {answer.source}"
         raise UsageError(what, where=str(file), remedy=suggest(unknown[0], names))
     if question.direction is not Direction.HIGHER:
         raise UsageError(
-            f"value is what is got for the money, and lower values of {question.metric} are better",
+            f"prices need a metric of which higher values are better, and lower values of {question.metric} are better",
             where="--prices",
             remedy="name a metric of throughput, such as --metric tps, or leave the prices out",
         )
@@ -45,7 +45,7 @@ def _with_prices(answer: ImportAnswer, file: Path) -> ImportAnswer:
 
 
 def read_table(file: Path) -> tuple[str, str]:
-    """The text of a table, and what messages call it; UsageError where it cannot be read."""
+    """The text of a table, and its name for messages; UsageError if it cannot be read."""
     source = "standard input" if file == STANDARD_INPUT else str(file)
     return _decode(_read_bytes(file, source), source), source
 

@@ -1,4 +1,4 @@
-"""Write the report on other tools' results as one HTML file."""
+"""Writes the report on other tools' results as one HTML file."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from pgstrata.report.commands.decision_page import make_decision_document
 
 
 def write_decision(answer: ImportAnswer, target: Path) -> Path:
-    """The file that was written. PgstrataError where it cannot be."""
+    """Write the report and return its path; PgstrataError if it cannot be written."""
     return write_page(make_decision_document(answer), target, option="--report")

@@ -1,4 +1,4 @@
-"""All measurements of a study, or of a table, in one file for other tools."""
+"""Exports all measurements of a study, or of a table, to one file for other tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NUMBERS: Final = frozenset({"value", "seconds", "opening"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """The file that was written, with the number of its rows and of the runs behind them."""
+    """The file that was written, with the numbers of its rows and of its runs."""
 
     output: Path
     rows: int
@@ -36,21 +36,20 @@ class Exported:
 
 
 def export_results(source: Path, form: str, output: Path | None) -> Exported:
-    """Write the file, which is not there yet.
+    """Write measurements to a new file.
 
-    Of a run that took turns in slices `tps` is the median of its rounds, as in comparisons; failed and collapsed runs
-    are invalid.
+    For a run in slices, `tps` is the median of its rounds, as in comparisons; failed and collapsed runs are invalid.
 
     Raises:
-        UsageError: there is no such format, nothing to export, or the program that writes it is missing.
+        UsageError: there is no such format, nothing to export, or pyarrow is missing.
     """
     if form not in _SUFFIXES:
         remedy = f"choose one of {', '.join(_SUFFIXES)}"
-        raise UsageError(f"{form!r} is no format", where="--format", remedy=remedy)
+        raise UsageError(f"{form!r} is not a format", where="--format", remedy=remedy)
     target = output or Path(f"{source.resolve().name.partition('.')[0]}-export{_SUFFIXES[form]}")
     observations, repeats = _observe(source)
     if not any(each.measurements for each in observations):
-        raise UsageError("there is no measurement in it", where=str(source), remedy="measure a block first")
+        raise UsageError("there are no measurements to export", where=str(source), remedy="measure a block first")
     if form == "parquet":
         content = _to_parquet(observations, repeats)
     elif form == "otava":
@@ -95,9 +94,9 @@ def _to_history(observations: Sequence[Observation], source: Path) -> str:
         return render_history(valid)
     except ValueError as error:
         raise UsageError(
-            f"a history needs the time of each measurement, and {error} has none",
+            f"a history needs the time of each measurement, but {error} has none",
             where=str(source),
-            remedy="add a column started, or export CSV",
+            remedy="add a column started to the table, or export CSV",
         ) from None
 
 
@@ -107,7 +106,7 @@ def _to_parquet(observations: Sequence[Observation], repeats: Repeats | None) ->
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
         raise UsageError(
-            "Parquet is written by pyarrow, which is not installed",
+            "writing Parquet needs pyarrow, which is not installed",
             where="--format parquet",
             remedy="install pgstrata with its extra (pip install 'pgstrata[parquet]'), or export CSV",
         ) from None
@@ -126,8 +125,9 @@ def _write(file: Path, content: bytes) -> None:
         with writing_new(file) as stream:
             stream.write(content)
     except FileExistsError:
-        raise UsageError("the file exists", where=str(file), remedy="remove it, or name another with -o") from None
+        remedy = "remove it, or name another file with -o"
+        raise UsageError("the file exists already", where=str(file), remedy=remedy) from None
     except OSError as error:
         kind = DiskFullError if is_full(error) else PgstrataError
-        what = f"it cannot be written: {error.strerror}"
+        what = f"the file cannot be written: {error.strerror}"
         raise kind(what, where=str(file), remedy="name another place with -o") from None

@@ -112,9 +112,9 @@ def _plan_twice(file: Path, blocks: int) -> Plan:
         )
     if steady_host(asked.experiment) is None:
         raise PlanRefusedError(
-            "a noise floor is of one boot, and this experiment boots its machine for each visit",
+            "a noise floor holds for one boot, and this experiment boots its machine for each visit",
             where=str(file),
-            remedy='write controls = ["reboot"] into the experiment: its report shows how equal boots differ',
+            remedy='write controls = ["reboot"] into the experiment: its report shows how much equal boots differ',
         )
     remark = f"The baseline of this experiment, twice (`pgstrata floor {file.name}`), in {blocks} blocks:"
     twice = baseline_twice(asked.experiment, blocks, question=_QUESTION, remark=remark)

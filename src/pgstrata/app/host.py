@@ -23,7 +23,7 @@ def make_ledger(site: Site, clock: Clock, study: str, *, at: At = go_on) -> Host
 
 
 Kept = Callable[[Entry], bool]
-"""Whether an entry is to stay open, because the study still needs what it stands for."""
+"""Whether an entry of the ledger stays open, because the study still needs the change."""
 
 
 def keep_nothing(_: Entry) -> bool:
@@ -33,14 +33,14 @@ def keep_nothing(_: Entry) -> bool:
 
 @contextmanager
 def at_work(site: Site, clock: Clock, study: str, *, again: bool = False, keep: Kept = keep_nothing) -> Iterator[None]:
-    """Have a host for oneself and find it as it should be.
+    """Lock a host, and refuse it if changes are left on it.
 
     Args:
         site: the host.
         clock: for the lock.
-        study: who is at work.
-        again: what this study itself left there is undone first.
-        keep: what it left there and is to stay.
+        study: the study that locks it.
+        again: undo first what this study itself left there.
+        keep: chooses entries of the ledger that stay open.
 
     Raises:
         HostNotFitError: another pgstrata is at work on it, or something that an earlier one changed is not undone.

@@ -80,7 +80,7 @@ class Harvest:
 
 
 def has_one_rig(experiment: Experiment) -> bool:
-    """Whether all is measured on the same machines, in the boots that they have anyway."""
+    """Whether everything is measured on the same machines, without booting them for visits."""
     return experiment.one_rig and steady_host(experiment) is not None
 
 
@@ -156,7 +156,7 @@ def observe_here() -> Fingerprint:
 
 
 def observe_rig(experiment: Experiment) -> Fingerprint:
-    """What floors hang on where all servers of an experiment run, as it is now, and the clients' machines beside it.
+    """The present conditions that noise floors depend on, of the machine of all servers and of those of clients.
 
     Raises:
         HostLostError, HostNotFitError: one of these machines cannot be asked.

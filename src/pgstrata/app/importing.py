@@ -1,4 +1,4 @@
-"""From folders and files of other tools' results to one open file of observations."""
+"""Imports folders and files of other tools' results into one file of observations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_FILES: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportTask:
-    """What is to be imported, and what the user says of it."""
+    """What is to be imported, and the options of the user."""
 
     format: str
     paths: tuple[Path, ...]
@@ -42,7 +42,10 @@ class ImportTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What became of an import: the file, what is in it, and everything that was met and is not in it."""
+    """The outcome of an import: the file, its observations, and everything that was left out.
+
+    `unfit` are paths that do not fit the pattern, `left_out` files and lines that gave no result.
+    """
 
     output: Path
     assembled: Assembled
@@ -54,7 +57,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A file, and its path as the pattern sees it."""
+    """A file, and the path that is compared with the pattern."""
 
     path: Path
     relative: str
@@ -64,7 +67,7 @@ def import_results(task: ImportTask) -> Imported:
     """Read all files and write the observations.
 
     Raises:
-        UsageError: there is no such path, nothing usable in it, or nothing says what is compared.
+        UsageError: a path does not exist, there is no usable result, or it is not clear what is compared.
     """
     kind = FORMATS[task.format]
     found = [each for path in task.paths for each in _walk(path, several=len(task.paths) > 1)]
@@ -94,7 +97,7 @@ def import_results(task: ImportTask) -> Imported:
     rows = sum(len(each.measurements) for each in assembled.observations)
     if rows > MOST_ROWS:
         raise UsageError(
-            f"there are {rows:,} measurements, and a file holds at most {MOST_ROWS:,}",
+            f"there are {rows:,} measurements, and a file can have at most {MOST_ROWS:,}",
             where=str(task.output),
             remedy="import fewer metrics, such as --metric tps, or fewer folders at a time",
         )
@@ -109,9 +112,9 @@ def import_results(task: ImportTask) -> Imported:
 
 
 def _walk(root: Path, *, several: bool) -> Iterator[_Found]:
-    """Files below a folder in the order of their names, links to folders not followed; or the file itself.
+    """Files below a folder, sorted by name, without following links to folders; or the file itself.
 
-    Of several folders the paths begin with the folder's own name.
+    If there are several folders, paths begin with the folder's own name.
     """
     if not root.exists():
         raise UsageError(
@@ -153,7 +156,7 @@ def _list_below(root: Path) -> list[Path]:
 def _choose(
     found: Sequence[_Found], pattern: PathPattern | None
 ) -> tuple[list[tuple[_Found, Mapping[str, str]]], list[_Found]]:
-    """Files that fit, with their levels, and the others."""
+    """Files that fit the pattern, with their levels; and the other files."""
     chosen, others = [], []
     for each in found:
         levels = {} if pattern is None else pattern.match(each.relative)
@@ -167,9 +170,9 @@ def _choose(
 def _find_logs(
     chosen: Sequence[tuple[_Found, Mapping[str, str]]], others: Sequence[_Found]
 ) -> tuple[dict[str, tuple[_Found, ...]], list[str]]:
-    """pgbench's logs by the result beside which they lie, which has the name of their prefix; and what is left.
+    """pgbench's logs by the file of the result, whose name is their prefix; and the files that are left.
 
-    Logs of two processes beside one result belong to nobody knows which of its runs, and are left.
+    If a result has logs of several processes, it is not known which of its runs they belong to, and none is used.
     """
     results = {each.relative.rpartition(".")[0] or each.relative: each.relative for each, _ in chosen}
     by_process: dict[str, dict[str, list[_Found]]] = defaultdict(lambda: defaultdict(list))
@@ -194,22 +197,22 @@ def _read(found: _Found) -> tuple[str, int]:
         content = read_regular(found.path, most=sizes.FOREIGN_FILE)
     except OSError as error:
         remedy = "check its owner and permissions, or leave it out by a narrower --pattern"
-        raise UsageError(f"it cannot be read: {error.strerror}", where=str(found.path), remedy=remedy) from None
+        raise UsageError(f"the file cannot be read: {error.strerror}", where=str(found.path), remedy=remedy) from None
     return content.decode("utf-8", "replace").removeprefix("\ufeff"), len(content)
 
 
 def _refuse_size(total: int) -> None:
     if total > sizes.FOREIGN_FILES:
         remedy = "import fewer folders at a time, or give a narrower --pattern"
-        raise UsageError(f"the files are larger than {sizes.FOREIGN_FILES >> 20:,} MiB together", remedy=remedy)
+        raise UsageError(f"the files have more than {sizes.FOREIGN_FILES >> 20:,} MiB in total", remedy=remedy)
 
 
 def _with_logs(
     results: tuple[Result, ...], logs: Sequence[_Found], before: int
 ) -> tuple[tuple[Result, ...], int]:  # fmt: skip
-    """A single result with the start that its logs tell, and whether its throughput was steady; and the logs' bytes.
+    """A single result, completed by its start and the opening of its throughput from its logs; and the logs' bytes.
 
-    `before` are those of all other files.
+    `before` are the bytes of all other files.
     """
     if len(results) != 1 or not logs:
         return results, 0
@@ -233,7 +236,7 @@ def _with_logs(
 
 
 def _place(result: Result, source: str, levels: Mapping[str, str], task: ImportTask) -> Placed:
-    """What the path says goes before what the file says."""
+    """A result with all its dimensions; levels of the path take precedence over those of the file."""
     wanted = task.terms.metrics
     measured = {name: value for name, value in result.measurements.items() if not wanted or name in wanted}
     named = frozenset({*levels, *task.terms.columns, *task.terms.index, *task.question.compared})
@@ -253,12 +256,12 @@ def _refuse_nothing(
         what = f"none of {len(unfit):,} files fits the pattern" if unfit else "there are no files"
         first = (f"the first of them: {unfit[0]}",) if unfit else ()
         raise UsageError(
-            what, where=where, details=first, remedy="compare the pattern with their paths below the folder"
+            what, where=where, details=first, remedy="compare the pattern with the paths of files below the folder"
         )
     details = tuple(f"{each.where}: {each.what}" for each in left_out[:5])
     raise UsageError(
         f"there is no result in {render_count(len(chosen), 'file')}", where=where, details=details,
-        remedy=f"--format {task.format} takes {kind.title}: choose another format, or another pattern",
+        remedy=f"--format {task.format} reads {kind.title}: choose another format, or another pattern",
     )  # fmt: skip
 
 
@@ -267,7 +270,8 @@ def _write(file: Path, text: str) -> None:
         with writing_new(file) as stream:
             stream.write(text.encode("utf-8", "replace"))
     except FileExistsError:
-        raise UsageError("the file exists", where=str(file), remedy="remove it, or name another with -o") from None
+        remedy = "remove it, or name another file with -o"
+        raise UsageError("the file exists already", where=str(file), remedy=remedy) from None
     except OSError as error:
         error_class = DiskFullError if is_full(error) else PgstrataError
         what = f"the observations cannot be written: {error.strerror}"

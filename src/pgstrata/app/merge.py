@@ -1,4 +1,4 @@
-"""Studies of several machines, boots or days to one, and what can be said of them together."""
+"""Merges studies of several machines, boots or days, and loads the results of merged studies."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ def merge_studies(studies: Sequence[str], target: Path, factor: str) -> MergedAn
 
     Args:
         studies: folders or bundles, each as PATH or NAME=PATH.
-        target: a folder that is not there yet.
-        factor: what they differ in: host, boot, day or a word of the user's.
+        target: path of a new folder.
+        factor: how they differ: host, boot, day or a word of the user's.
 
     Raises:
-        UsageError: fewer than two, a name twice, or studies that ask something else or were made on one boot.
+        UsageError: there are fewer than two, two have the same name, they ask different questions or share runs, or
+            two of different hosts were measured in one boot.
     """
     named = _name(studies)
     with ExitStack() as stack:
@@ -44,7 +45,7 @@ def merge_studies(studies: Sequence[str], target: Path, factor: str) -> MergedAn
 
 
 def load_merged(folder: Path) -> MergedAnswer:
-    """What can be said of a merged study. UsageError where its parts do not ask the same."""
+    """Load the results of a merged study; UsageError if its parts do not ask the same question."""
     head = load_merged_head(folder)
     parts = tuple(_load(name, StudyFolder(folder / PARTS / name)) for name in head.parts)
     if unlike := find_unlike(parts):
@@ -52,7 +53,8 @@ def load_merged(folder: Path) -> MergedAnswer:
         why = f"do not have the same {unlike.what}" if unlike.what else f"have the same runs, such as {unlike.run}"
         raise UsageError(
             f"these studies cannot be merged: {both} {why}",
-            remedy="merge studies of one experiment file, each measured anew: pgstrata run FILE on every machine",
+            remedy="merge studies of the same experiment file, each measured separately: pgstrata run FILE on every "
+            "machine",
         )
     return merge_parts(folder.resolve().name, head.factor, parts)
 
@@ -84,17 +86,18 @@ def _name(studies: Sequence[str]) -> dict[str, Path]:
         try:
             check_name(name)
         except ValueError:
-            raise UsageError(f"{name!r:.80} cannot name a part", where=text, remedy="write NAME=STUDY") from None
+            remedy = "give the part a plain name: NAME=STUDY"
+            raise UsageError(f"{name!r:.80} cannot be the name of a part", where=text, remedy=remedy) from None
         if name in named:
             raise UsageError(f"two studies are called {name}", where=text, remedy="write NAME=STUDY for each")
         named[name] = place
     if len(named) < 2:  # noqa: PLR2004 - one has nothing to be merged with
-        raise UsageError("one study has nothing to be merged with", remedy="name two or more")
+        raise UsageError("merging needs two studies or more, and one was given", remedy="name another study")
     return named
 
 
 def _refuse_one_boot(opened: Mapping[str, StudyFolder]) -> None:
-    """Two studies of one boot of one kernel are of one machine, whatever they are called."""
+    """UsageError if two studies were measured in the same boot, which means on the same machine."""
     boots: dict[bytes, str] = {}
     for name, study in opened.items():
         runs = study.committed()
@@ -103,5 +106,5 @@ def _refuse_one_boot(opened: Mapping[str, StudyFolder]) -> None:
             raise UsageError(
                 f"{other} and {name} were measured in one boot of one machine, so they are not two hosts",
                 where="--factor",
-                remedy="say what they differ in, such as --factor day",
+                remedy="say how they differ, such as --factor day",
             )

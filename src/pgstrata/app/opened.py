@@ -1,4 +1,4 @@
-"""A study wherever it is: in its folder, or in a bundle that is unpacked for as long as it is looked at."""
+"""Opens a study in a folder, or in a bundle, which is unpacked for as long as it is needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _XZ: Final = b"\xfd7zXZ\0"
 
 @contextmanager
 def open_study(path: Path) -> Iterator[StudyFolder]:
-    """The study in a folder, or in a bundle; BundleError where the file is none, or is damaged."""
+    """The study in a folder, or in a bundle; BundleError if the bundle is damaged."""
     if not path.is_file() or not _is_packed(path):
         yield StudyFolder(path)
         return
@@ -26,7 +26,7 @@ def open_study(path: Path) -> Iterator[StudyFolder]:
 
 
 def _is_packed(path: Path) -> bool:
-    """Whether a file begins as xz does; whatever else it is, is no study in a way that needs no bundle to be said."""
+    """Whether a file begins like an xz archive; other files get the usual error for a path without a study."""
     try:
         with open_regular(path) as stream:
             return stream.read(len(_XZ)) == _XZ

@@ -1,4 +1,4 @@
-"""Prices from a file of their own."""
+"""Reads a list of prices from a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pgstrata.system.reading import read_regular
 
 
 def read_price_list(file: Path) -> Mapping[str, Price]:
-    """Prices by what they are for; UsageError where the file cannot be read, or one of them is no price."""
+    """Prices by the name of their host or environment; UsageError if the file cannot be read or one is not valid."""
     try:
         text = read_regular(file, most=sizes.EXPERIMENT_FILE).decode()
     except (OSError, UnicodeDecodeError) as error:

@@ -79,9 +79,9 @@ def write_report(
 
 
 def write_page(document: Document, target: Path, *, option: str, new: bool = False) -> Path:
-    """A document as one HTML file; PgstrataError where it cannot be written, `option` names another place.
+    """Write a document as one HTML file; PgstrataError if it cannot be written, with `option` in its remedy.
 
-    `new`: the user has not chosen the name, so nothing may be there.
+    `new`: the user has not chosen the name, so no file of that name may exist.
     """
     content = emit_page(document).encode()
     try:

@@ -1,4 +1,4 @@
-"""By which addresses the clients of an environment reach its server: found and tried before anything is measured."""
+"""Finds the addresses by which clients reach a server, and tries them before anything is measured."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _KNOCK: Final = ("timeout", "10", "bash", "-c", 'exec 3<>"/dev/tcp/$0/$1"')
 _NO_BASH: Final = (126, 127)
 _MOST: Final = 64
 _REMEDY: Final = (
-    "clients connect by TCP to an address that the server's machine has itself: name it in ~/.ssh/config as that "
-    "network knows it, open its ports (15432 to 31999) to the clients, or take machines that reach each other directly"
+    "clients connect by TCP to an address of the server's machine itself: in ~/.ssh/config write its address in the "
+    "clients' network, open its ports (15432 to 31999) to the clients, or use machines that reach each other directly"
 )
 
 
 def observe_tcp_route(opened: OpenedHost) -> TcpRoute:
-    """How clients of this machine reach servers there; HostNotFitError unless they do, without a detour."""
+    """How clients on this machine reach servers there; HostNotFitError unless they reach them directly."""
     if opened.way is not None:
         return opened.way
     way = _reached(opened)
@@ -57,12 +57,12 @@ def find_way(server: OpenedHost, clients: Sequence[OpenedHost]) -> TcpRoute:
         if all(_reaches(client, address, way.known_port) for client in others):
             return TcpRoute(server=address, clients=_come_from(others), known_port=way.known_port)
     names = name_hosts(client.spec for client in others)
-    what = f"{names} cannot connect to {server.spec.text}, at none of its addresses ({', '.join(known)})"
+    what = f"{names} cannot connect to {server.spec.text} at any of its addresses ({', '.join(known)})"
     raise HostNotFitError(what, where=server.spec.text, remedy=_REMEDY)
 
 
 def _reached(opened: OpenedHost) -> TcpRoute:
-    """The way that ssh takes to a machine."""
+    """The route of the ssh connection to a machine."""
     said = opened.transport.run(Command(argv=("printenv", "SSH_CONNECTION")), check=False).text
     return find_tcp_route(said, opened.spec.text)
 
@@ -74,21 +74,22 @@ def _addresses(opened: OpenedHost) -> tuple[str, ...]:
 
 
 def _come_from(clients: Sequence[OpenedHost]) -> tuple[str, ...]:
-    """Addresses that connections of these machines may come from."""
+    """Addresses from which connections of these machines may come."""
     every = (address for client in clients for address in (_reached(client).server, *_addresses(client)))
     return tuple(dict.fromkeys(every))
 
 
 def _seen_from(here: OpenedHost, clients: Sequence[OpenedHost]) -> str:
-    """The address of this machine as the first of the others sees it."""
+    """The address of this machine as the first of the clients sees it."""
     seen, own = _reached(clients[0]).clients[0], _addresses(here)
     if seen not in own:
-        what = f"{clients[0].spec.text} sees this machine as {seen}, which is none of its own addresses"
-        raise HostNotFitError(what, where=clients[0].spec.text, details=(f"they are {', '.join(own)}",), remedy=_REMEDY)
+        what = f"{clients[0].spec.text} sees this machine as {seen}, which is not an address of this machine"
+        details = (f"its addresses are {', '.join(own)}",)
+        raise HostNotFitError(what, where=clients[0].spec.text, details=details, remedy=_REMEDY)
     return seen
 
 
 def _reaches(client: OpenedHost, address: str, port: int) -> bool:
-    """Whether a connection can be made; one that cannot be tried there is taken for possible."""
+    """Whether a connection can be made; without bash there it is not tried, and taken for possible."""
     tried = client.transport.run(Command(argv=(*_KNOCK, address, str(port))), timeout=60, check=False)
     return tried.code == 0 or tried.code in _NO_BASH

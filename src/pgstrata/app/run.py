@@ -134,7 +134,7 @@ class _Limits:
 
 @contextmanager
 def _having(plan: Plan, machine: Machine, study: str, tell: Callable[[str], None]) -> Iterator[StudyHosts]:
-    """All machines of a plan for itself; this one always, because everything is coordinated here."""
+    """Open and lock all machines of a plan, this one always, because it coordinates everything."""
     experiment = plan.experiment
     from_here = {each.host for each in experiment.environments if HostSpec() in each.client_hosts}
     with ExitStack() as off:
@@ -155,7 +155,7 @@ def _vms_of(plan: Plan) -> tuple[HostSpec, ...]:
 def _first_boot(
     plan: Plan, spec: HostSpec, machine: Machine, study: str, tell: Callable[[str], None], off: ExitStack
 ) -> VirtualMachine:
-    """A virtual machine that is off, to be booted as its first environment asks; it is switched off by `off`."""
+    """A virtual machine that is off, with the boot of its first environment; closing `off` switches it off."""
     vm = off.enter_context(opened_vm(machine, spec.destination, study_key(study), tell))
     vm.boot = boot_of(plan.experiment.on_host(spec).environments[0])
     vm.check(vm.boot)
@@ -190,12 +190,12 @@ def _carry_out(plan: Plan, hosts: StudyHosts, store: Store, events: Events, limi
 
 
 def _give_back(spec: HostSpec, target: Target, events: Events) -> None:
-    """A machine runs its own kernel again; where that fails its ledger says so, and what was measured is kept."""
+    """Boot a machine's own kernel again; if that fails there is a warning, and its ledger keeps the entry."""
     try:
         to_the_end(target.give_back)
     except PgstrataError as error:
         text = (
-            f"{spec.text} was left in another boot than its own: {error.what}; `pgstrata host restore` brings it back"
+            f"{spec.text} could not be booted back into its own kernel: {error.what}; `pgstrata host restore` does that"
         )
         events.emit(Event(kind=EventKind.WARNING, text=text))
 

@@ -77,9 +77,9 @@ class SentServers:
             )
 
     def client_tools(self, *, tls: bool = False) -> Build:
-        """psql and the programs of drivers over there, with which data are made and servers loaded.
+        """The build over there with psql and the programs of drivers, which fill and load servers.
 
-        `tls`: they must be able to encrypt.
+        `tls`: it must be able to encrypt connections.
         """
         if self._foreign:
             kind = ServerKind.CATALOGUE if tls else ServerKind.EMBEDDED
@@ -92,9 +92,9 @@ class SentServers:
         return usual_name(self.machine) != usual_name(os.uname().machine)
 
     def _send_foreign(self, spec: ServerSpec) -> Build:
-        """A server for that machine's architecture: fetched here, where it does not run, and looked at there.
+        """A server for that machine's architecture: fetched here, sent, and inspected there.
 
-        HostNotFitError: there is none for it.
+        HostNotFitError if there is none for that architecture.
         """
         try:
             prefix, supplier = self.servers.fetch_for(spec, self.machine)
@@ -119,7 +119,7 @@ class SentServers:
         return replace(build, prefix=prefix, process_environment={**libraries, **there.process_environment})
 
     def _send_tree(self, prefix: str, digest: str, title: str) -> str:
-        """Where a prefix of the cache is over there, in a folder named by the SHA-256 of its server."""
+        """Send a prefix of the cache; return its path over there, in a folder named by the SHA-256 of its server."""
         cache = f"{self.servers.site.cache}/servers"
         name, _, inside = prefix.removeprefix(f"{cache}/").partition("/")
         target = f"{self.folder}/{name}-{digest[:16]}"

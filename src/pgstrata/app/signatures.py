@@ -21,12 +21,12 @@ _MINUTE: Final = 60.0
 
 
 def sign(key: Path, sealed: bytes) -> bytes:
-    """The signature of a manifest by a private key, or by the one of a public key that the user's agent holds.
+    """The signature of a manifest, by a private key, or by the user's agent if `key` is a public key.
 
     As root, a key in another user's folder is used as that user.
 
     Raises:
-        UsageError: there is no such key, or it cannot be used without a question.
+        UsageError: there is no such key, or it cannot be used without asking for a passphrase.
     """
     path = key.expanduser().absolute()
     if not path.is_file():
@@ -39,28 +39,29 @@ def sign(key: Path, sealed: bytes) -> bytes:
             "the bundle could not be signed with this key",
             where=str(key),
             details=done.last_words(),
-            remedy="a key with a passphrase is taken from the agent: ssh-add it, and name its public key (.pub)",
+            remedy="if the key has a passphrase, load it into your agent (ssh-add) and name its public key (.pub)",
         )
     return done.stdout
 
 
 def identify_signer(signature: bytes, sealed: bytes, signers: Path | None, *, where: str) -> Signer | None:
-    """By which key a manifest is signed; None where it is not.
+    """The signer of a manifest; None if it is not signed.
 
     Args:
-        signature: that of the bundle, empty where there is none.
-        sealed: the manifest that it has to be of.
-        signers: who may have signed it, in ssh's format ALLOWED SIGNERS; None where anybody may.
-        where: what messages call the bundle.
+        signature: the signature of the bundle, empty if there is none.
+        sealed: the bytes of the manifest.
+        signers: file of allowed signers in ssh's format; None accepts any key.
+        where: the bundle, for messages.
 
     Raises:
-        BundleError: the signature is not of this manifest, not of one of these signers, or missing although they
-            were named.
-        UsageError: the file of the signers cannot be read.
+        BundleError: the signature does not match the manifest, is by nobody in `signers`, or is missing although
+            `signers` was given.
+        UsageError: the file of allowed signers cannot be read.
     """
     if not signature:
         if signers is not None:
-            raise BundleError("the bundle is not signed", where=where, remedy="ask for one that is, or omit --signer")
+            remedy = "ask its sender for a signed one, or leave --signer out"
+            raise BundleError("the bundle is not signed", where=where, remedy=remedy)
         return None
     with TemporaryDirectory(prefix="pgstrata-") as place:
         signed = Path(place, "signature")
@@ -74,10 +75,11 @@ def identify_signer(signature: bytes, sealed: bytes, signers: Path | None, *, wh
         principal = found.text.split("\n", 1)[0].strip()
         if found.code or not principal:
             raise BundleError(
-                f"the bundle is signed by nobody whom {signers} names",
+                f"the bundle is not signed by anybody in {signers}",
                 where=where,
                 details=found.last_words(),
-                remedy="add the signer's key there if you trust it (ssh-keygen(1), ALLOWED SIGNERS), or omit --signer",
+                remedy="if you trust the signer, add the key to that file (ssh-keygen(1), ALLOWED SIGNERS); or leave "
+                "--signer out",
             )
         words = ("-f", str(allowed), "-I", principal, "-n", NAMESPACE, "-s", str(signed))
         return Signer(
@@ -89,7 +91,7 @@ def _require_good(done: Completed, where: str) -> str:
     good = _GOOD.search(done.text)
     if done.code or good is None:
         raise BundleError(
-            "the signature is not one of this bundle", where=where, details=done.last_words(), remedy=ALTERED
+            "the signature does not match this bundle", where=where, details=done.last_words(), remedy=ALTERED
         )
     return good["key"]
 

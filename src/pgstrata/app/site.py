@@ -153,9 +153,9 @@ def _sweep_sockets() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedHost:
-    """A machine of a plan: `host` acts as the user that servers run as, maybe that of the site's transport.
+    """A machine of a plan: `host` acts as the user that servers run as, which may be that of the site's transport.
 
-    `way` is how clients of this machine reach servers there, where that is known without looking.
+    `way` is how clients on this machine reach servers there, None if that has to be found out.
     """
 
     spec: HostSpec

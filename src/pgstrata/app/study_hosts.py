@@ -129,22 +129,22 @@ def observe_room(opened: OpenedHost) -> HostCapacity:
 
 
 def client_folder(opened: OpenedHost, study: str) -> str:
-    """Where the files of a study's load generators lie on another machine.
+    """The folder for files of a study's load generators on another machine.
 
-    Machines that share memory-backed storage, as containers may, have folders of their own in it.
+    Machines may share memory-backed storage, for example as containers, so each has its own folder.
     """
     return f"{opened.places.memory}/{study_key(f'{study} {opened.spec.text}')}"
 
 
 class StudyHosts:
-    """Each machine of a study, opened once; this one is the first of them, because everything is coordinated here.
+    """The machines of a study, each opened once; this one is the first, because it coordinates everything.
 
     Args:
         machine: this one.
         study: its name, for locks and markers.
         tell: what there is to be said.
-        from_here: those whose servers are loaded by clients of this machine.
-        vms: the virtual machines among them, which know how they are to be booted first.
+        from_here: machines whose servers are loaded by clients on this machine.
+        vms: the virtual machines of the study, each with its first boot.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class StudyHosts:
         self._vms = vms or {}
 
     def __getitem__(self, spec: HostSpec) -> OpenedHost:
-        """A machine that was opened; HostLostError where it was lost, and is not open again."""
+        """An open machine; HostLostError if its connection was lost and has not been opened again."""
         if spec not in self._opened:
             what, remedy = "the connection to it is closed", "give the same command again when the machine is there"
             raise HostLostError(what, where=spec.text, remedy=remedy)
@@ -175,7 +175,7 @@ class StudyHosts:
         Args:
             spec: which one.
             again: it was lost; what this study changed there before is undone first.
-            keep: which of these changes stay.
+            keep: chooses changes that are not undone.
 
         Raises:
             HostNotFitError: another pgstrata is at work there, or has left it changed, or something else is in the way.
@@ -192,7 +192,7 @@ class StudyHosts:
         return opened
 
     def tidy(self, spec: HostSpec) -> None:
-        """Remove what killed ones left on a machine, and make folders for sockets and clients' files there."""
+        """Remove files that killed studies left on a machine, and make folders for sockets and clients' files there."""
         opened, stack = self._opened[spec]
         self._sweep(opened)
         folders = [socket_root(opened.places, self.study)]
@@ -222,7 +222,7 @@ class StudyHosts:
         return self._vms[spec]
 
     def boot_vm(self, spec: HostSpec, boot: Boot) -> None:
-        """Boot a virtual machine anew, and have it as `open` and `tidy` leave it; BootFailedError as its `start`."""
+        """Boot a virtual machine anew, then open and tidy it; BootFailedError if it does not come up."""
         self._close(spec)
         self._vms[spec].start(boot)
         self.open(spec, again=True)

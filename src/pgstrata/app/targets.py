@@ -58,7 +58,7 @@ def make_recipe(bring: Callable[[DataFile, str], DataFile] | None = None) -> Dat
 
 @dataclass(slots=True, kw_only=True)
 class MachineTarget:
-    """A machine that is there: this one, or another that ssh reaches, and that is rebooted where a visit asks for it.
+    """An existing machine: this one, or one that ssh reaches, which is rebooted if a visit asks for it.
 
     `client`, `sql` and `tools` are the client's on this machine, `facts` what was read of it; `sources` are the servers
     of the whole plan as they are called here, `hosts` its machines, None where there is but this one. `sides` are the
@@ -108,17 +108,17 @@ class MachineTarget:
         return self._builds
 
     def provision_client(self) -> None:
-        """Have everything there with which servers are loaded from another machine; waited for as `provision` does."""
+        """Provide the programs that clients on this machine need; waits for a lost host as `provision` does."""
         for key in {cell.driver for cell in self.plan.experiment.cells}:
             self._persist(partial(self._require_driver, key))
         self._persist(self.client_tools)
 
     def client_tools(self) -> Build:
-        """psql and the programs of drivers on another machine, by which its clients load servers."""
+        """The build on that machine with psql and the programs of drivers, for its clients."""
         return self._servers_there().client_tools(tls=self.tls)
 
     def note_clock(self, clocks: ClockOffset) -> None:
-        """Say so where the clock of another machine is wrong."""
+        """Note if the clock of another machine is wrong."""
         if clocks.apart:
             offset = f"{clocks.offset_seconds:+.1f} s off this machine's"
             self._note(f"the clock of {self.spec.text} is {offset}; nothing depends on it")
@@ -127,7 +127,7 @@ class MachineTarget:
         find_driver(key).require(self._opened.host)
 
     def boot(self, environments: Sequence[Environment], *, fresh: bool) -> None:
-        """As the contract says; a machine of whose boot no environment says anything stays up."""
+        """As the contract says; a machine stays up if no environment asks for a boot."""
         if self._boots is not None and environments:
             self._boots.boot(boot_of(environments[0]), fresh=fresh)
 
@@ -160,7 +160,7 @@ class MachineTarget:
         self.hosts.reopen(self.spec, keep=self._boots.keeps if self._boots is not None else keep_nothing)
 
     def _forget(self) -> None:
-        """What was known of the machine over a connection that is no longer there."""
+        """Forget facts of the machine that were read over a connection that is closed now."""
         self._sent = self._observed = None
 
     @property
@@ -241,7 +241,7 @@ class MachineTarget:
         return [generator.host for generator in self.sides[environment.client_hosts].observe().generators]
 
     def _links(self, facts: Mapping[str, bytes], clocks: ClockOffset | None) -> Mapping[str, Link]:
-        """How its clients' machines stand to it, by environment."""
+        """Links between this machine and those of its clients, by environment."""
         found: dict[str, Link] = {}
         for environment in (each for each in self._environments if each.apart):
             side = self.sides[environment.client_hosts].observe()

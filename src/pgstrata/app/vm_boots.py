@@ -15,8 +15,8 @@ from pgstrata.model.experiment import HostSpec
 class VmBoots:
     """Boots a virtual machine, which `hosts` has open, whenever a visit needs that (as `HostBoots`).
 
-    Nothing of an earlier boot is left but what lies on the data disk. `tell` says what is waited for; `gone` is called
-    when a connection was replaced.
+    Only the data disk keeps anything of an earlier boot. `tell` is called with what is being waited for, `gone` when a
+    connection has been replaced.
     """
 
     spec: HostSpec
@@ -27,12 +27,12 @@ class VmBoots:
     """The last boot that a visit has used, counted from 1."""
 
     def require(self, boots: Iterable[Boot]) -> None:
-        """HostNotFitError where the image has not one of these kernels, or QEMU cannot boot it so."""
+        """HostNotFitError if the image lacks one of these kernels, or QEMU cannot boot it as asked."""
         for boot in dict.fromkeys(boots):
             self.hosts.vm(self.spec).check(boot)
 
     def boot(self, boot: Boot, *, fresh: bool) -> None:
-        """Have the machine up as asked; nothing is done where it is, unless a visit has used this boot before.
+        """Boot the machine as asked, unless it already runs that way; `fresh`: also if a visit has used that boot.
 
         Raises:
             BootFailedError: it does not come up.
@@ -46,8 +46,8 @@ class VmBoots:
             self._visited = vm.boots
 
     def keeps(self, _: Entry) -> bool:
-        """No entry of an earlier boot is there."""
+        """Never: boots of a virtual machine have no entry in a ledger."""
         return False
 
     def give_back(self) -> None:
-        """It is switched off with the study."""
+        """Nothing to do: the machine is switched off at the end of the study."""

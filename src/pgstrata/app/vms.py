@@ -1,4 +1,4 @@
-"""`pgstrata vm`: images made, tried, listed and removed."""
+"""`pgstrata vm`: makes, boots, lists and removes images."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from pgstrata.vms.image import Builder, Image, images_folder, list_images, requi
 from pgstrata.vms.machine import VirtualMachine
 
 _OF_A_DISK: Final = re.compile(r"(?:[0-9a-f]{12}|try)\.img.*")
-"""Names of data disks and what lies beside them, after the name of the image: the key of a study, or of a trial."""
+"""The end of the names of data disks and their other files, after the image's name: a study's key, or `try`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedImage:
-    """An image, and the bytes that it takes on the disk."""
+    """An image, and the bytes that it takes on this machine's disk."""
 
     image: Image
     taken: int
@@ -53,7 +53,7 @@ def _hide(machine: Machine, path: str) -> None:
 
 @contextmanager
 def opened_vm(machine: Machine, name: str, key: str, tell: Callable[[str], None]) -> Iterator[VirtualMachine]:
-    """A virtual machine whose data disk is named by a key; it is stopped at the end, and its disk stays."""
+    """A virtual machine whose data disk is named by a key; it is stopped at the end, and its disk is kept."""
     folder = f"{machine.places.data}/vms"
     machine.host.make_folder(folder)
     made = VirtualMachine(
@@ -72,7 +72,7 @@ def opened_vm(machine: Machine, name: str, key: str, tell: Callable[[str], None]
 
 
 def try_image(name: str, *, kernel: str, tell: Callable[[str], None]) -> str:
-    """Boot an image once and say what it runs, with the seconds until ssh let in; nothing is left of it."""
+    """Boot an image once and return what it runs, with the seconds until ssh could log in; nothing is left of it."""
     with open_machine(tell) as machine, opened_vm(machine, name, "try", tell) as vm:
         begun = machine.clock.monotonic()
         try:
@@ -83,19 +83,19 @@ def try_image(name: str, *, kernel: str, tell: Callable[[str], None]) -> str:
                 closing(open_ssh(vm.destination, run=run, config=vm.ssh_config)) as transport,
             ):
                 said = transport.run(Command(argv=("uname", "-sr"))).text.strip()
-            return f"{said}, reached after {taken:.1f} s by {vm.acceleration().name.lower()}"
+            return f"{said}, reached by ssh after {taken:.1f} s ({vm.acceleration().name.lower()})"
         finally:
             vm.remove()
 
 
 def show_images() -> tuple[ListedImage, ...]:
-    """The images that are there; nothing is made."""
+    """All images; nothing is changed."""
     images = list_images(find_machine_places().cache)
     return tuple(ListedImage(image=each, taken=_taken(each.folder)) for each in images)
 
 
 def clean_images(names: Sequence[str]) -> tuple[str, ...]:
-    """Remove these images, or all; the names of those that were there."""
+    """Remove these images, or all; return the names of those that were removed."""
     cache = find_machine_places().cache
     for name in names:
         require_name(name)
@@ -108,7 +108,7 @@ def clean_images(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _clean_disks(machine: Machine, names: Sequence[str]) -> None:
-    """Remove the data disks of these images, or all, and what killed machines left beside them."""
+    """Remove the data disks of these images, or all, and files that killed machines left with them."""
     folder = f"{machine.places.data}/vms"
     for name in machine.host.list_folder(folder):
         belongs = any(_OF_A_DISK.fullmatch(name.removeprefix(f"{image}-")) for image in names)

@@ -141,7 +141,7 @@ def make_rig(
 def _open_sides(
     experiment: Experiment, targets: Mapping[HostSpec, MachineTarget], here: ClientHost, hosts: StudyHosts
 ) -> Iterator[tuple[tuple[HostSpec, ...], ClientSide]]:
-    """Where load comes from other machines, these with what clients need."""
+    """The machines of clients other than this one, provided with the programs that clients need."""
     sides = [side for side in experiment.client_sides if side != HERE]
     for spec in dict.fromkeys(each for side in sides for each in side if each.remote):
         targets[spec].provision_client()

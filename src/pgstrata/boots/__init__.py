@@ -1,5 +1,4 @@
-"""Which kernel a machine boots next: kernels that are there, boot loaders, the reboot itself and what came of it.
+"""Booting another machine into a kernel once: the kernels that it has, its boot loaders, the reboot and its outcome.
 
-Here belongs how a machine that stays where it is gets from one kernel to another. Machines that pgstrata itself makes
-are somebody else's.
+This is for machines that ssh reaches. Virtual machines that pgstrata makes belong to `pgstrata.vms`.
 """

@@ -1,4 +1,4 @@
-"""Pure: the kernels that a machine has, and the ways to start one of them once, from what it says.
+"""Pure: the kernels of a machine and the ways to start one of them once, parsed from files and output of that machine.
 
 Sources: the menu as grub-mkconfig writes it (grub.cfg, its `menuentry` and `submenu` with `$menuentry_id_option`);
 the Boot Loader Specification for `/boot/loader/entries/*.conf`; `bootctl list --json=short`, systemd 250 and later.
@@ -40,8 +40,8 @@ class InstalledKernel:
 class BootMenu:
     """How a machine can be booted.
 
-    `running` is the release that it runs, `line` its command line. `entries` are the loader's names of releases, by
-    the way to choose one of them; `kexec` says whether a kernel can be started without a loader.
+    `running` is the release that it runs, `line` its command line. `entries` are the boot loader's entries by release,
+    for each way to choose one of them. `kexec` says whether a kernel can be started without a boot loader.
     """
 
     running: str
@@ -52,7 +52,7 @@ class BootMenu:
 
 
 def parse_menu(sections: Mapping[str, str]) -> BootMenu:
-    """A menu from what `observe.observe_menu` kept, by the names of its sections."""
+    """A menu from the sections of text that `observe.observe_menu` has read, by their names."""
     files = sections.get("files", "").split()
     programs = set(sections.get("programs", "").split())
     specified = {path: text for path, text in sections.items() if path.endswith(".conf")}
@@ -86,10 +86,10 @@ def _kernels(files: Sequence[str]) -> Iterator[InstalledKernel]:
 
 
 def parse_grub(text: str) -> Mapping[str, str]:
-    """Entries of a grub.cfg as `grub-reboot` takes them, by release: SUBMENU>ENTRY; without those for rescue.
+    """Entries of a grub.cfg as `grub-reboot` takes them (SUBMENU>ENTRY), by release; without rescue entries.
 
-    Of several with one release the first within a submenu counts, which names the release and stays when another
-    becomes the default; else the first.
+    If several have the same release, the first one in a submenu counts, because it names its release and stays the
+    same when another kernel becomes the default. Without a submenu the first entry counts.
     """
     found: dict[str, str] = {}
     nested: set[str] = set()
@@ -140,13 +140,13 @@ def parse_bootctl(text: str) -> Mapping[str, str]:
 
 
 def choose_boot(menu: BootMenu, boot: Boot, *, words: Collection[str], where: str) -> NextBoot:
-    """How a machine is brought to the boot that is asked for.
+    """How to boot a machine as asked.
 
     Args:
-        menu: the machine's, when it ran the kernel that it starts by itself.
-        boot: what is asked for.
-        words: those that any boot of the study gives to a command line.
-        where: its name, for errors.
+        menu: the menu of the machine, read while it ran its default kernel.
+        boot: the boot that is asked for.
+        words: all words that boots of the study add to the command line.
+        where: the name of the machine, for errors.
 
     Raises:
         HostNotFitError: it has no such kernel, or no way to start it once.
@@ -180,7 +180,7 @@ def usual_words(line: str) -> tuple[str, ...]:
 
 
 def _choose_kernel(menu: BootMenu, asked: str, where: str) -> InstalledKernel:
-    """The newest that is installed of the series, or the very release."""
+    """The release that was asked for, or else the newest installed kernel of that series."""
     found = find_release((each.release for each in menu.kernels), asked)
     if found:
         return [each for each in menu.kernels if each.release == found][-1]
@@ -188,21 +188,21 @@ def _choose_kernel(menu: BootMenu, asked: str, where: str) -> InstalledKernel:
     raise HostNotFitError(
         f"no kernel {asked} is installed there",
         where=where,
-        remedy=f"name one of those that are in /boot: {there}; or install it there"
+        remedy=f"name one of the kernels in its /boot: {there}; or install that one there"
         if there
-        else "install it there: /boot has no kernel at all (vmlinuz-RELEASE)",
+        else "install it there: /boot has no kernel (vmlinuz-RELEASE)",
     )
 
 
 def _no_way(kernel: InstalledKernel, boot: Boot, where: str) -> HostNotFitError:
     if boot.options:
         return HostNotFitError(
-            f"words of the command line ({' '.join(boot.options)}) can only be given to one boot by kexec",
+            f"adding words to the command line for one boot ({' '.join(boot.options)}) needs kexec",
             where=where,
-            remedy="install kexec-tools there, and see that kernel.kexec_load_disabled is 0",
+            remedy="install kexec-tools there, and make sure that kernel.kexec_load_disabled is 0",
         )
     return HostNotFitError(
-        f"the kernel {kernel.release} is there, and no way to start it once",
+        f"the kernel {kernel.release} is installed there, but cannot be started for one boot only",
         where=where,
-        remedy="install kexec-tools there, or let GRUB (grub-reboot) or systemd-boot (bootctl) have an entry of it",
+        remedy="install kexec-tools there, or add an entry for it to GRUB (grub-reboot) or systemd-boot (bootctl)",
     )

@@ -1,4 +1,4 @@
-"""What a machine says of its kernels and boot loaders, read in one exchange."""
+"""Reads the kernels and boot loaders of a machine, in one exchange."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def observe_menu(host: Host, privilege: tuple[str, ...]) -> BootMenu:
     """The kernels of a machine and the ways to start one of them; nothing is changed.
 
     Args:
-        host: as the user of pgstrata there.
-        privilege: words in front of a command that root alone may give, which reads the menu of the boot loader.
+        host: the machine, as the user of pgstrata there.
+        privilege: words to put before a command that needs root; reading the boot loader's menu does.
 
     Raises:
         HostLostError, HostNotFitError: the machine cannot be asked.

@@ -1,4 +1,4 @@
-"""A reboot from the outside: the machine goes away, comes back, and is looked at."""
+"""A reboot as seen from this machine: the other one stops answering, comes back, and is checked."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pgstrata.ports.host import Clock, Host, observe_boot
 _PAUSE: Final = 1.0
 
 _GOING: Final = 180.0
-"""Seconds in which a machine has to go away."""
+"""Seconds within which a machine has to be down."""
 _COMING: Final = 1200.0
-"""Seconds in which it has to be back; large ones test their memory for minutes."""
+"""Seconds within which it has to be back; large machines test their memory for minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reboot:
     """A machine that has been told to reboot.
 
-    `host` gives its transport, which is another one after `reopen`; `name` is the machine's for errors, `wanted` the
-    kernel that it was told to start.
+    `host` returns its transport, which is a new one after `reopen`. `name` is the name of the machine for errors, and
+    `wanted` the kernel that it was told to start.
     """
 
     name: str
@@ -32,14 +32,14 @@ class Reboot:
     clock: Clock
 
     def wait(self, before: str) -> None:
-        """Until the machine is there again, and has booted since.
+        """Wait until the machine is back, with another boot id than before.
 
         Args:
             before: the id of the boot that it is to leave.
 
         Raises:
-            BootFailedError: it did not go away, or has not come back.
-            HostNotFitError: it is back, and something has to be done about it first.
+            BootFailedError: it did not go down, or has not come back in time.
+            HostNotFitError: it is back, but something has to be put right on it first.
         """
         self._watch_it_go(before)
         last: HostLostError | None = None
@@ -56,12 +56,12 @@ class Reboot:
             f"{self.name} was told to boot {self.wanted} and has not come back within {_COMING / 60:.0f} minutes",
             where=self.name,
             details=(last.what, *last.details) if last is not None else (),
-            remedy="its default entry was not changed: switch it off and on, and give the same command again when it "
-            "is there; what was measured is kept. Its console says why that kernel does not come up",
+            remedy="switch it off and on: its default entry was not changed. When it is back, give the same command "
+            "again: finished runs are kept. Its console shows why that kernel does not come up",
         )
 
     def _watch_it_go(self, before: str) -> None:
-        """Wait until the connection breaks, or was so patient that the machine has booted meanwhile."""
+        """Wait until the connection breaks, or until the machine has another boot id: it may have booted meanwhile."""
         end = self.clock.monotonic() + _GOING
         while self.clock.monotonic() < end:
             self.clock.sleep(_PAUSE)
@@ -73,5 +73,5 @@ class Reboot:
         raise BootFailedError(
             f"{self.name} was told to reboot and is still up after {_GOING:.0f} s",
             where=self.name,
-            remedy="look there for what keeps it from going down (systemctl list-jobs), or reboot it by hand once",
+            remedy="check there what keeps it from shutting down (systemctl list-jobs), or reboot it by hand once",
         )

@@ -11,7 +11,8 @@ from pgstrata.cli.options import Json, NoQueryText, StudyArgument, Threshold, en
 
 Shown = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study, or a bundle.")]
 Prices = Annotated[
-    Path | None, typer.Option("--prices", metavar="FILE", help="Prices of this list (TOML) instead of the plan's.")
+    Path | None,
+    typer.Option("--prices", metavar="FILE", help="Use the prices of this list (TOML) instead of the plan's."),
 ]
 Pairs = Annotated[bool, typer.Option("--pairs", help="Also every environment against every other; exploratory.")]
 

@@ -20,12 +20,14 @@ def bundle(
         bool, typer.Option("--anonymous", help="Replace names of hosts and users, addresses, paths, serial numbers.")
     ] = False,
     hide: Annotated[
-        list[str] | None, typer.Option("--hide", metavar="WORD", help="With --anonymous: this word, too (repeatable).")
+        list[str] | None,
+        typer.Option("--hide", metavar="WORD", help="With --anonymous: replace this word, too (repeatable)."),
     ] = None,
 ) -> None:
-    """Write a study into one file that can be sent: checked as a whole where it is opened, with the same verdicts.
+    """Write a study into one file that can be sent.
 
-    `show`, `report` and `gate` take the file as they take a folder.
+    The file is checked completely when it is opened, and gives the same verdicts. `show`, `report` and `gate` take it
+    as they take a folder.
     """
     from pgstrata.app.bundle import bundle_study
     from pgstrata.errors import UsageError
@@ -43,12 +45,14 @@ def unbundle(
     ] = None,
     signer: Annotated[
         Path | None,
-        typer.Option("--signer", metavar="FILE", help="Whose signature it must have (ssh's allowed signers)."),
+        typer.Option(
+            "--signer", metavar="FILE", help="Refuse it unless signed by one of these (ssh's allowed signers)."
+        ),
     ] = None,
 ) -> None:
-    """Check a bundle and unpack it into the folder of its study.
+    """Check a bundle and unpack it into a study's folder.
 
-    Nothing is left behind of one that was altered. Exit code 2: it was, or it is not signed as asked for.
+    Exit code 2: the bundle was altered, or is not signed as asked for; then nothing of it is left behind.
     """
     from pgstrata.app.bundle import unbundle as unpack_and_check
     from pgstrata.report.commands.bundle import render_unbundled

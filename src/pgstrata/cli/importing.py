@@ -1,4 +1,4 @@
-"""`pgstrata import`: options to a task, and what is told at its end."""
+"""`pgstrata import`: turns options into a task, and prints a summary."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def import_and_tell(
     repeats: str | None,
     output: Path | None,
 ) -> None:
-    """Import, and print what became of it."""
+    """Import, and print a summary."""
     if format_ not in FORMATS:
         listed = "; ".join(f"{name}: {each.title}" for name, each in FORMATS.items())
-        raise UsageError(f"{format_!r} is no format", where="--format", remedy=f"choose one of {listed}")
+        raise UsageError(f"{format_!r} is not a format", where="--format", remedy=f"choose one of {listed}")
     compared = _names(compare)
     task = ImportTask(
         format=format_,
@@ -58,5 +58,5 @@ def _repeats_of(text: str | None) -> Repeats:
     try:
         return Repeats(text) if text is not None else Repeats.UNKNOWN
     except ValueError:
-        remedy = f"say one of {', '.join(Repeats)}"
-        raise UsageError(f"{text!r} says nothing of the repeats", where="--repeats", remedy=remedy) from None
+        remedy = f"choose one of {', '.join(Repeats)}"
+        raise UsageError(f"{text!r} is not a way to measure repeats", where="--repeats", remedy=remedy) from None

@@ -16,13 +16,13 @@ def merge(
     ],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="A new folder.")],
     factor: Annotated[
-        str, typer.Option("--factor", metavar="NAME", help="What they differ in: host, boot, day, ....")
+        str, typer.Option("--factor", metavar="NAME", help="How they differ: host, boot, day or your own word.")
     ] = "host",
 ) -> None:
     """Make one study of the studies of several machines, boots or days.
 
-    They have to ask the same of the same environments. Blocks stay those of their study. `show`, `report` and `gate`
-    take the folder.
+    They must have the same metric, threshold, baseline, environments and cells. Each keeps its own blocks. `show`,
+    `report` and `gate` take the new folder.
     """
     from pgstrata.app.merge import merge_studies
 
@@ -31,20 +31,20 @@ def merge(
 
 
 def is_merged(folder: Path, *refused: tuple[str, object]) -> bool:
-    """Whether it is a merged study. UsageError where an option was given (name and value) that it does not take."""
+    """Whether it is a merged study; UsageError if one of the `refused` options (name and value) was given."""
     with suppress(OSError):
         if (folder / "merged.json").is_file():
             if given := [name for name, value in refused if value]:
                 from pgstrata.errors import UsageError
 
-                remedy = f"give it a single part: {folder}/parts/NAME"
-                raise UsageError("a merged study does not take this option", where=given[0], remedy=remedy)
+                remedy = f"use it with a single part: {folder}/parts/NAME"
+                raise UsageError("this option cannot be used with a merged study", where=given[0], remedy=remedy)
             return True
     return False
 
 
 def show_merged(folder: Path, format_: str | None, *, json: bool) -> None:
-    """The answer of a merged study, as `show` shows one of a study."""
+    """Print the answer of a merged study, as `show` prints that of a study."""
     from pgstrata.app.merge import load_merged
     from pgstrata.report.answer.merged import make_merged_document, merged_json
 
@@ -65,7 +65,7 @@ def report_merged(folder: Path, target: Path) -> None:
 
 
 def gate_merged(folder: Path, *, json: bool) -> NoReturn:
-    """Judge a merged study: worse in any part is worse."""
+    """Judge a merged study: it is worse if any part is worse."""
     from pgstrata.app.merge import load_merged
     from pgstrata.compare.merged import merged_code
     from pgstrata.report.answer.merged import merged_json, say_merged

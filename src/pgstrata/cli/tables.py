@@ -32,10 +32,11 @@ def decide(
         bool, typer.Option("--sequential", help="You look after each new block, until a difference shows.")
     ] = False,
     prices: Annotated[
-        Path | None, typer.Option("--prices", metavar="LIST.toml", help="What an hour of each environment costs.")
+        Path | None, typer.Option("--prices", metavar="LIST.toml", help="A list of the price per hour of environments.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE.html", help="Also one HTML file: answer, tables, charts.")
+        Path | None,
+        typer.Option("--report", metavar="FILE.html", help="Also write one HTML file: answer, tables, charts."),
     ] = None,
 ) -> None:
     """Apply the rule to other tools' results.
@@ -76,29 +77,35 @@ def import_(
         typer.Option("--pattern", help="Paths below a folder, such as '{kernel}/{scale}/{run}/{mode}-{clients}.log'."),
     ] = None,
     columns: Annotated[
-        str | None, typer.Option("--columns", metavar="A,B,...", help="Columns of a table without header; - for none.")
+        str | None,
+        typer.Option("--columns", metavar="A,B,...", help="Names for columns of a table without header; - skips one."),
     ] = None,
     index: Annotated[
-        str | None, typer.Option("--index", metavar="A,B", help="Columns of a wide table that are not compared.")
+        str | None, typer.Option("--index", metavar="A,B", help="Columns of a wide table that are no environments.")
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", metavar="A,B", help="Metrics to keep; of a table the columns of values.")
+        str | None, typer.Option("--metric", metavar="A,B", help="Metrics to keep; for a table, its columns of values.")
     ] = None,
     compare: Annotated[
-        str | None, typer.Option("--compare", metavar="A,B", help="The dimension that is compared, or several.")
+        str | None, typer.Option("--compare", metavar="A,B", help="The dimension that is compared, or several of them.")
     ] = None,
     repeat: Annotated[
-        str | None, typer.Option("--repeat", metavar="NAME", help="The dimension that numbers repeats, if not run.")
+        str | None,
+        typer.Option("--repeat", metavar="NAME", help="The dimension that numbers repeats; default run, repeat, ..."),
     ] = None,
     repeats: Annotated[
         str | None,
         typer.Option("--repeats", help="How repeats were measured: in-turns, one-after-another or unknown."),
     ] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.csv", help="Where it goes.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE.csv", help="A new file; default NAME-observations.csv."),
+    ] = None,
 ) -> None:  # fmt: skip
     """Turn other tools' results into one file of observations, for `decide`.
 
-    What does not fit the pattern, did not finish or cannot be read is listed. Without --repeats there are no blocks.
+    Files that do not fit the pattern, runs that did not finish and lines that cannot be read are listed. There are no
+    blocks unless --repeats says in-turns.
     """
     from pgstrata.cli.importing import import_and_tell
 
@@ -111,11 +118,14 @@ def export(
         Path, typer.Argument(metavar="STUDY|FILE", help="The folder of a study, or a table as `decide` takes it.")
     ],
     format_: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, otava or parquet.")] = "csv",
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where it goes.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="A new file; default NAME-export and its type."),
+    ] = None,
 ) -> None:
     """Write all measurements of a study, or of a table, to one file for other tools.
 
-    CSV is what `decide` takes. Parquet needs pyarrow.
+    `decide` reads the CSV file. Parquet needs pyarrow.
     """
     from pgstrata.app.export import export_results
 

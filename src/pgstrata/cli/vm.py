@@ -15,13 +15,13 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the image
 @vm_app.command("build")
 def vm_build(
     name: Name,
-    suite: Annotated[str, typer.Option(help="The suite of the distribution.")] = "bookworm",
+    suite: Annotated[str, typer.Option(help="The suite of the distribution, such as bookworm.")] = "bookworm",
     kernel: Annotated[
         list[str] | None,
-        typer.Option("--kernel", help="A series or release such as 6.1, path:FILE.deb or build:TREE; once for each."),
+        typer.Option("--kernel", help="A series or release such as 6.1, path:FILE.deb or build:TREE (repeatable)."),
     ] = None,
 ) -> None:
-    """Make an image: a root file system with sshd, and kernels. Packages come from this machine's own sources."""
+    """Make an image: a root file system with sshd, and kernels. Packages come from this machine's apt sources."""
     from pgstrata.app.vms import build_image
 
     image = build_image(name, suite=suite, kernels=tuple(kernel or ("6.1",)), note=_tell)
@@ -31,9 +31,11 @@ def vm_build(
 @vm_app.command("boot")
 def vm_boot(
     name: Name,
-    kernel: Annotated[str, typer.Option("--kernel", help="A series or release; the image's newest if none.")] = "",
+    kernel: Annotated[
+        str, typer.Option("--kernel", help="A series or release; default the newest kernel of the image.")
+    ] = "",
 ) -> None:
-    """Boot an image once to see that it comes up, and stop it again."""
+    """Boot an image once to check that it comes up, and stop it again."""
     from pgstrata.app.vms import try_image
 
     print(try_image(name, kernel=kernel, tell=_tell))
@@ -41,7 +43,7 @@ def vm_boot(
 
 @vm_app.command("list")
 def vm_list() -> None:
-    """Show the images that are there, and the room that they take."""
+    """List images, with their kernels and the disk space that they take."""
     from pgstrata.app.vms import show_images
     from pgstrata.units import render_bytes
 
@@ -50,18 +52,18 @@ def vm_list() -> None:
         image = row.image
         print(f"{image.name}  {image.suite}  {render_bytes(row.taken)}  kernels {', '.join(image.kernels)}")
     if not rows:
-        print("there is no image: pgstrata vm build NAME makes one")
+        print("there are no images: pgstrata vm build NAME makes one")
 
 
 @vm_app.command("clean")
 def vm_clean(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]", help="All if none.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]", help="Images; default all.")] = None,
 ) -> None:
-    """Remove images, and the data disks of studies with them; none of them may run."""
+    """Remove images, and the data disks that studies made with them. None of the machines may be running."""
     from pgstrata.app.vms import clean_images
 
     gone = clean_images(names or ())
-    print(f"removed: {', '.join(gone)}" if gone else "there was no such image")
+    print(f"removed: {', '.join(gone)}" if gone else "there was no such image: nothing was removed")
 
 
 def _tell(text: str) -> None:

@@ -78,8 +78,8 @@ def doubt_import(
 def doubt_repeats(question: Question, observations: Sequence[Observation]) -> Iterator[NamedDoubt]:
     """Two cells whose values are the same in every environment, or two environments with the same in every cell.
 
-    Only values with at least `_DIGITS` significant digits count, at least two of them: short numbers may agree by
-    chance.
+    Only series of at least two values count in which every value has at least `_DIGITS` significant digits: short
+    numbers may agree by chance.
     """
     series: dict[tuple[str, str], list[float]] = {}
     for each in observations:

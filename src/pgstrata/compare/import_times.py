@@ -1,4 +1,4 @@
-"""What the times and the order of others' measurements say: turns that were none, and a machine that drifts."""
+"""Checks of time stamps and order in other tools' results: environments that took no turns, repeats that drift."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _FEWEST_TURNS: Final = 3
 _FEWEST_REPEATS: Final = 3
 _MOST_REPEATS: Final = 200
 _FEWEST_UNTIMED: Final = 3
-"""Series from which on the order of a file counts, where no time stamps give the order of its rows."""
+"""Minimum number of series for a test by the order of the file, if rows have no time stamps."""
 _SURE: Final = 2.576
-"""Quantile of the normal distribution: two sides of 1 % together."""
+"""Quantile of the normal distribution for a two-sided test at 1 %."""
 _DRIFT_AT_LEAST: Final = math.log(1.01)
 
 _Starts = dict[tuple[str, str], list[float]]
@@ -34,7 +34,7 @@ def doubt_times(question: Question, observations: Sequence[Observation]) -> Iter
 
     Args:
         question: which metric, which environments and cells, and whether there are blocks.
-        observations: in the order of their source; those that count as one are one.
+        observations: in the order of their source; values that count as one have been combined.
     """
     apart, told = find_sequences(observations, question.baseline, question.environments)
     if question.blocks:
@@ -49,9 +49,10 @@ def doubt_times(question: Question, observations: Sequence[Observation]) -> Iter
 def find_sequences(
     observations: Sequence[Observation], baseline: str, environments: Sequence[str]
 ) -> tuple[tuple[str, ...], int]:
-    """Environments that began before all, or after all, of the baseline in every cell; and how many could be told.
+    """Environments of which, in every cell, all runs began before or after all runs of the baseline.
 
-    It takes time stamps of all observations, and two of either environment.
+    Also returns how many environments could be checked. All observations need time stamps, and both environments at
+    least two runs.
     """
     starts = _collect_starts(observations)
     cells = dict.fromkeys(cell for _, cell in starts)
@@ -68,7 +69,7 @@ def find_sequences(
 
 
 def _collect_starts(observations: Sequence[Observation]) -> _Starts:
-    """Starts in seconds since 1970 by target and cell; empty where one is not known."""
+    """Starts in seconds since 1970 by target and cell; empty if any start is unknown."""
     found: _Starts = defaultdict(list)
     for each in observations:
         moment = parse_moment(each.span.started) if each.span is not None else None
@@ -81,8 +82,8 @@ def _collect_starts(observations: Sequence[Observation]) -> _Starts:
 def _find_drift(question: Question, observations: Sequence[Observation]) -> Iterator[DriftingRepeats]:
     """Kendall's S of repeats and their order, summed over series as strata (Hirsch et al. 1982, seasonal Kendall test).
 
-    Without a trend each S has mean 0 and variance n (n - 1) (2 n + 5) / 18 (Kendall 1975); ties make it smaller, so
-    that the test is on the safe side. The sum is near normal from a few series on, and is corrected for continuity.
+    Without a trend each S has mean 0 and variance n (n - 1) (2 n + 5) / 18 (Kendall 1975). Ties make the variance
+    smaller, so the test is conservative. With a few series the sum is nearly normal; it is corrected for continuity.
     """
     valid = [each for each in observations if each.validity is not Validity.INVALID]
     timed = bool(_collect_starts(valid))
@@ -99,7 +100,7 @@ def _find_drift(question: Question, observations: Sequence[Observation]) -> Iter
 
 
 def _in_order(question: Question, observations: Sequence[Observation], *, timed: bool) -> list[FloatArray]:
-    """Logarithms of the repeats of each environment in each cell, by time where it is known, else by their source."""
+    """Logarithms of the repeats of each environment in each cell, in order of time, or else of their source."""
     groups: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     for place, each in enumerate(observations):
         moment = parse_moment(each.span.started) if timed and each.span is not None else None
@@ -109,6 +110,6 @@ def _in_order(question: Question, observations: Sequence[Observation], *, timed:
 
 
 def _kendall(values: FloatArray) -> int:
-    """Pairs that rise less those that fall."""
+    """The number of pairs that rise, minus the number of pairs that fall."""
     signs = np.sign(values[None, :] - values[:, None])
     return int(np.triu(signs, k=1).sum())

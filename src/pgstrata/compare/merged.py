@@ -1,9 +1,10 @@
-"""Studies of several machines, boots or days together: what is compared within parts, and what between them.
+"""Compares within and between the parts of a merged study (of several machines, boots or days).
 
-A block belongs to one part, so that environments of different parts never share one. Within parts the blocks decide, by
-the rule of a study; the headlines of all parts share the error probability. Between parts nothing was measured side by
-side: effects and levels are compared by the unpaired form, exploratory, and a difference of levels is confounded with
-whatever else differs between the parts. Of a type of machine the machine is the replicate.
+A block belongs to one part: environments of different parts never share one. Within parts environments are compared
+block by block, by the rule of a study, and the headlines of all parts share the error probability. Between parts
+nothing was measured side by side. Effects and levels are compared by the unpaired form, exploratory, and a difference
+of levels is confounded with everything else that differs between the parts. For a type of machine, the machine is the
+replicate.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _ERROR: Final = 0.05
 
 
 def find_unlike(parts: Sequence[MergedPart]) -> Unlike | None:
-    """Why parts cannot be merged: they ask something else, or were copied from each other; None if they can be."""
+    """Why parts cannot be merged (different questions, or copies of the same runs); None if they can be."""
     first, seen = parts[0], dict[tuple[str, str], str]()
     for part in parts:
         one, other = _asked(first.study.plan.experiment), _asked(part.study.plan.experiment)
@@ -67,7 +68,7 @@ def _asked(experiment: Experiment) -> dict[str, object]:
 
 
 def merge_parts(name: str, factor: str, parts: Sequence[MergedPart]) -> MergedAnswer:
-    """All that can be said of parts for which `find_unlike` has found nothing."""
+    """Compare parts for which `find_unlike` has found nothing."""
     judged = _judge(parts)
     return MergedAnswer(
         name=name,
@@ -82,7 +83,7 @@ def merge_parts(name: str, factor: str, parts: Sequence[MergedPart]) -> MergedAn
 
 
 def merged_code(answer: MergedAnswer) -> ExitCode:
-    """The exit code of `gate`: worse in any part is worse, and a control that differs is a reason to doubt."""
+    """The exit code of `gate`: worse if any part is worse, doubtful if a control differs in any part."""
     asked = [item.comparison.verdict for item in answer.comparisons if not item.comparison.control]
     controls = {item.comparison.verdict for item in answer.comparisons if item.comparison.control}
     return gate_code(asked, doubtful=bool(controls & {Verdict.BETTER, Verdict.WORSE}))
@@ -92,7 +93,7 @@ _JudgedParts = Sequence[tuple[MergedPart, Sequence[Judged]]]
 
 
 def _judge(parts: Sequence[MergedPart]) -> _JudgedParts:
-    """The headlines of each part; all but controls are one family."""
+    """Judge the headlines of each part; all except controls are one family."""
     heads = [_heads(part) for part in parts]
     asked = iter(judge_family([head for found in heads for head in found if head.control is None]))
     controls = {
@@ -116,7 +117,7 @@ def _to_comparison(part: MergedPart, judged: Judged) -> PartComparison:
 
 
 def _compare_effects(judged: _JudgedParts) -> Iterator[Between]:
-    """Whether an environment's difference from the baseline is another one than in the first part."""
+    """Compare each environment's difference from the baseline with that in the first part."""
     (first, base), *others = judged
     for part, found in others:
         for one, other in zip(base, found, strict=True):
@@ -127,7 +128,7 @@ def _compare_effects(judged: _JudgedParts) -> Iterator[Between]:
 
 
 def _compare_levels(judged: _JudgedParts) -> Iterator[Between]:
-    """By how much the metric itself differs from that in the first part, the baseline's first."""
+    """Compare the metric itself with that in the first part, for the baseline first."""
     (first, base), *others = judged
     for part, found in others:
         pairs = list(zip(base, found, strict=True))
@@ -174,7 +175,7 @@ def _judge_types(judged: _JudgedParts) -> Iterator[TypeEffect]:
 
 
 def _judge_type(kind: str, machines: Sequence[Judged]) -> TypeEffect:
-    """Student's t over the estimates of the machines: each counts once, however many blocks it has."""
+    """Student's t over the estimates of the machines; each counts once, whatever its number of blocks."""
     name = machines[0].pairing.environment
     estimates = [each.decision.estimate for each in machines if each.pairing.is_estimable]
     centres = np.array([found.centre for found in estimates if found is not None])

@@ -88,9 +88,9 @@ class ImportAnswer:
     axes: tuple[OrderedAxis, ...] = ()
     """Steps along the environments in the order of the file, over all cells first; none unless asked for."""
     observations: tuple[Observation, ...] = ()
-    """What was compared, in the order of the file."""
+    """The observations that were compared, in the order of the file."""
     worth: Worth | None = None
-    """What throughput costs, where the reader gives prices."""
+    """Costs and values for the money, if prices are given."""
     prices: Mapping[str, Price] = field(default_factory=dict)
 
     @property
@@ -213,7 +213,7 @@ def _ask(table: ResultTable, terms: ImportTerms, names: Sequence[str], baseline:
 
 
 def _find_lengths(observations: Sequence[Observation]) -> dict[str, float]:
-    """The middle length of the runs of each cell of which a start was looked at, in seconds."""
+    """The median length of runs in each cell, in seconds; of runs whose opening is known."""
     lengths: dict[str, list[float]] = {}
     for each in observations:
         if each.opening is not None and each.span is not None:

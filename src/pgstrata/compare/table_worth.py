@@ -1,8 +1,8 @@
-"""What throughput costs by a table of others' results: its comparisons, moved by the ratio of prices.
+"""Transactions for the money in a table of other tools' results: its comparisons, divided by the ratio of prices.
 
-A price is a known number, so that the logarithm of every ratio moves by a constant, and so do the estimate and both
+A price is a known number. So the logarithm of every ratio is shifted by a constant, and so are the estimate and both
 ends of its intervals, which keep their coverage (an interval of a location moves with the data: Lehmann & Romano,
-Testing Statistical Hypotheses, 2005, section 5.4). `stats.rule.judge` makes the verdict of them, as of throughput.
+Testing Statistical Hypotheses, 2005, section 5.4). `stats.rule.judge` makes the verdict of them, as for throughput.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pgstrata.units import Unit
 
 
 def find_table_worth(answer: ImportAnswer, prices: Mapping[str, Price]) -> Worth:
-    """Values against the baseline, and costs of cells by a metric that is known to count by the second.
+    """Values against the baseline, and costs of cells if the metric is known to be a number per second.
 
-    Of one value, or few, there is an effect without an interval, and the verdict is insufficient. Costs have no
-    intervals: nobody knows when each value was measured.
+    With too few values there is an effect without an interval, and the verdict is `insufficient`. Costs have no
+    intervals, because it is not known when each value was measured.
     """
     question = answer.question
     names = (question.baseline, *question.environments)
@@ -52,7 +52,7 @@ def _scale(item: Comparison, ratio: float, threshold: float) -> ValueFinding:
         else Estimate(n=item.blocks, centre=_log(effect), interval=_span(interval), equivalence=_span(inner))
     )
     found = judge(estimate, delta=math.log1p(threshold))
-    # what has no single percentage has none for the money either
+    # an environment that collapsed or is unstable has no single percentage, and so none for the money
     verdict = item.verdict if item.verdict in {Verdict.COLLAPSED, Verdict.UNSTABLE} else found
     return ValueFinding(
         environment=item.environment,
@@ -77,12 +77,12 @@ def _span(interval: Interval | None) -> LogInterval | None:
 
 
 def _log(ratio: float) -> float:
-    """The logarithm of a ratio; minus infinity of one that was too small for a float."""
+    """The logarithm of a ratio; minus infinity if the ratio was too small for a float."""
     return math.log(ratio) if ratio > 0 else -math.inf
 
 
 def _costs(answer: ImportAnswer, prices: Mapping[str, Price]) -> Iterator[Cost]:
-    """Of each cell the baseline once, then the others; a mean over several cells costs nothing."""
+    """Costs in each cell, the baseline's first; a mean over several cells has no cost."""
     seen: set[tuple[str, str]] = set()
     for item in answer.comparisons:
         if item.cell not in answer.question.cells:

@@ -1,8 +1,8 @@
-"""What throughput costs: transactions for the money, against the baseline and for each environment alone.
+"""Transactions for the money: each environment against the baseline, and the cost of each environment by itself.
 
-A price is a known number, so that the interval of a ratio of throughputs, times the ratio of prices, is that of the
-ratio of their quotients, and the rule that judges throughput judges the shifted differences. What is claimed of a price
-is thus as sure as what is claimed of the throughput.
+A price is a known number. So the interval of a ratio of throughputs, divided by the ratio of the prices, is the
+interval of the ratio of transactions for the money. The rule that judges throughput judges the shifted differences, and
+claims about value for money are as certain as those about throughput.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _AS_FAST: Final = frozenset({Verdict.EQUIVALENT, Verdict.NEGLIGIBLE})
 
 
 def find_worth(study: Study) -> Worth | None:
-    """Costs and values by the prices of a study's experiment; None where it has none.
+    """Costs and values by the prices of a study's experiment; None if it has no prices.
 
-    Throughput is compared, or with an objective the highest rate within it. Of a curve over clients the peak is taken
-    beside single cells: in each block the cell that is best in all other blocks (`stats.peaks`), for each environment
-    by itself. Cells at a fixed rate are left out, because all environments keep it alike.
+    Throughput is compared, or with an objective the highest rate within it. For a curve over clients its peak is
+    compared as well as its cells: in each block the cell that is best in all other blocks (`stats.peaks`), for each
+    environment by itself. Cells at a fixed rate are left out, because all environments run at that rate.
 
     Raises:
-        ValueError: a run is there twice.
+        ValueError: a run occurs twice.
     """
     experiment = study.plan.experiment
     prices = experiment.prices
@@ -63,7 +63,7 @@ def find_worth(study: Study) -> Worth | None:
 
 
 def _places(study: Study) -> Sequence[tuple[Cell, ...]]:
-    """Single cells, then curves over clients with their peak; none at a fixed rate."""
+    """Single cells, then curves over clients, which stand for their peak; none at a fixed rate."""
     experiment = study.plan.experiment
     cells = tuple(cell for cell in experiment.cells if not cell.paced)
     return (*((cell,) for cell in cells), *find_curves(replace(experiment, cells=cells), _FEWEST_CLIENTS))
@@ -103,7 +103,7 @@ def _judge(pairings: Sequence[Pairing], ratio: float) -> ValueFinding:
 
 
 def _at_peak(pairings: Sequence[Pairing]) -> Pairing:
-    """Blocks that have all cells, at the peak of either environment; nothing where one of them collapsed."""
+    """The peaks of both environments, over blocks that have all cells; no blocks if an environment collapsed."""
     first = pairings[0]
     blocks = sorted(set.intersection(*(set(each.blocks) for each in pairings)))
     if not all(each.is_estimable for each in pairings):
@@ -141,7 +141,7 @@ def _costs(study: Study, question: Question, prices: Mapping[str, Price]) -> Ite
 
 
 def _rates(study: Study, environment: str, cells: Sequence[Cell], metric: str) -> Sequence[float]:
-    """One for each block that has all the cells, at the peak of these."""
+    """The rate in each block that has all cells, at their peak."""
     found: dict[int, dict[str, float]] = {}
     names = [cell.identity for cell in cells]
     for run in study.runs:
@@ -158,7 +158,7 @@ def _rates(study: Study, environment: str, cells: Sequence[Cell], metric: str) -
 def _cost(
     name: str, cells: Sequence[Cell], price: Price, rates: Sequence[float], known: SustainedRate | None
 ) -> Cost | None:
-    """By the median of the rates; within an objective by the rate at which the runs together keep it."""
+    """The cost at the median of the rates, or with an objective at the rate that all runs together sustain."""
     if not rates:
         return None
     enclosed = median_interval(rates)
@@ -176,10 +176,10 @@ def _cost(
 
 
 def _with_dominated(costs: Sequence[Cost], arms: Arms, question: Question) -> tuple[Cost, ...]:
-    """Each with the first environment in the same cells that beats it for certain.
+    """Add to each cost the first environment in the same cells that certainly beats it.
 
-    One beats another that costs no less if it is faster, and one that costs more if it is as fast, by the verdict on
-    throughput: each pair by itself, exploratory. Of very many environments nobody is said to be beaten.
+    An environment beats another if it costs no more and is faster, or costs less and is as fast, by the verdict on
+    throughput. Each pair is judged by itself, exploratory. With more than `_MOST_RIVALS` environments none is judged.
     """
     by_place: dict[tuple[str, ...], list[Cost]] = {}
     for cost in costs:

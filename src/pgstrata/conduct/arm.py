@@ -172,7 +172,7 @@ def make_load(rig: Rig, arm: ActiveArm, server: RunningServer, *, seconds: float
 
 
 def scratch_folder(rig: Rig, arm: ActiveArm, part: str = "") -> str:
-    """The folder of one execution of the driver, or of all that belong to the run, where the (first) generator is."""
+    """The folder of one execution of the driver, or of all of a run, on the machine of the (first) generator."""
     return f"{rig.side(arm.environment).scratch}/{_execution(arm, part)}"
 
 
@@ -182,7 +182,7 @@ def _execution(arm: ActiveArm, part: str = "") -> str:
 
 
 def fresh_folder(rig: Rig, arm: ActiveArm, part: str) -> str:
-    """The folder of an execution that begins: each generator has one, and nothing is in it."""
+    """Make an empty folder for an execution at each generator; return that of the first."""
     for generator in rig.side(arm.environment).generators:
         folder = f"{generator.scratch}/{_execution(arm, part)}"
         generator.host.remove_tree(folder)
@@ -191,6 +191,6 @@ def fresh_folder(rig: Rig, arm: ActiveArm, part: str) -> str:
 
 
 def clear_scratch(rig: Rig, arm: ActiveArm) -> None:
-    """Remove what the executions of a run left where generators are; what is evidence was collected."""
+    """Remove the files of a run's executions at all generators; evidence has been collected before."""
     for generator in rig.side(arm.environment).generators:
         generator.host.remove_tree(f"{generator.scratch}/{_execution(arm)}")

@@ -29,7 +29,7 @@ _SETTINGS_SQL: Final = (
 
 
 def _built_in(version: int) -> str:
-    """An expression for the built-in default of a setting, which servers tell from 8.4 on."""
+    """An expression for the built-in default of a setting, which servers show from 8.4 on."""
     return "coalesce(boot_val, '')" if not version or version >= BOOT_VALUE_SINCE else "''::text"
 
 

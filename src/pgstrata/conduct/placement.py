@@ -115,9 +115,10 @@ def _ask(rig: Rig, arm: ActiveArm, load: Load, statement: str) -> Iterable[tuple
         if error.sqlstate != _NO_COLUMN:
             raise
         raise LevelNotTakenError(
-            "this server does not tell the names and processes of sessions: PostgreSQL does from 9.2 on",
+            "sessions cannot be paired with CPUs: this server does not show their names and processes, as PostgreSQL "
+            "does from 9.2 on",
             where=error.where,
-            remedy='write placement = "free", for all environments',
+            remedy='write placement = "free" in all environments',
         ) from error
 
 

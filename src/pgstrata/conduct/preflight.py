@@ -75,7 +75,7 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losse
 
 
 def _by_boot(plan: Plan, wanted: Mapping[str, dict[str, PlannedRun]]) -> Sequence[tuple[str, dict[str, PlannedRun]]]:
-    """Environments one after the other that share a boot, so that each machine boots as seldom as possible."""
+    """Environments grouped by their boot, so that each machine boots as rarely as possible."""
     groups: dict[object, list[tuple[str, dict[str, PlannedRun]]]] = {}
     for name, runs in wanted.items():
         environment = plan.experiment.environment(name)

@@ -72,11 +72,11 @@ class Rig:
         return self.server_hosts[environment.host]
 
     def link(self, environment: Environment) -> Link:
-        """How the machines of its server and of its clients stand to each other."""
+        """The relation between the machines of its server and of its clients."""
         return self.server_host(environment).links.get(environment.name, Link())
 
     def side(self, environment: Environment) -> ClientHost:
-        """Where the load of an environment comes from, as it is now connected."""
+        """The machine from which the load of an environment comes, over its present connection."""
         return self.clients[environment.client_hosts].observe()
 
     def client(self, environment: Environment) -> Host:
@@ -88,7 +88,7 @@ class Rig:
         return self.side(environment).sql
 
     def driver(self, environment: Environment, cell: Cell) -> Driver:
-        """The load generator of a cell, where the environment's load comes from."""
+        """The load generator of a cell, on the machine from which the environment's load comes."""
         return self.side(environment).drivers[cell.driver]
 
     def supply(self, environment: Environment) -> Supply:

@@ -229,7 +229,7 @@ class ClusterDatasets:
             raise UsageError(
                 f"PostgreSQL {build.version.text} has no data checksums: they came with 9.3",
                 where=f"environment {environment.name}, {build.prefix}",
-                remedy="write checksums = false, in all environments",
+                remedy="write checksums = false in all environments",
             )
         checksums: tuple[str, ...] = ("--data-checksums",) if environment.checksums else ()
         if not environment.checksums and build.version.number >= _CHECKSUMS_OPTION_FROM:

@@ -1,4 +1,4 @@
-"""Levels that cannot go together, of machines and of storage: refused in the file already."""
+"""Refuses levels of machines and storage that cannot be combined, when the experiment file is read."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ from pgstrata.model.storage import Medium, Role, device_of, medium_of
 
 
 def usual_connection(stacks: Iterable[Stack]) -> ConnectionKind:
-    """How all clients connect where nothing is said: alike, so by TCP if one is on another machine."""
+    """The default connection of all environments: TCP if any client is on another machine than its server."""
     return ConnectionKind.TCP if any(map(_is_apart, stacks)) else ConnectionKind.SOCKET
 
 
@@ -26,7 +26,7 @@ def _is_apart(stack: Stack) -> bool:
 
 
 def check_hosts(environments: tuple[Environment, ...], file: ExperimentFile, findings: Findings) -> None:
-    """Note what cannot be with the machines of servers and clients, and levels of `client` that are the same."""
+    """Note impossible machines of servers and clients, and levels of `client` that mean the same machine."""
     for index, environment in enumerate(environments):
         for key, what, remedy in _obstacles(environment):
             findings.add(place_of(key, index, file), what, remedy)
@@ -35,7 +35,7 @@ def check_hosts(environments: tuple[Environment, ...], file: ExperimentFile, fin
 
 
 def _refuse_same(environments: tuple[Environment, ...], findings: Findings) -> None:
-    """Note the first two environments that are the same but for the words of their levels."""
+    """Note the first two environments that differ only in the words of their levels."""
     seen: dict[str, Environment] = {}
     for environment in environments:
         first = seen.setdefault(repr(replace(environment, name="", levels=())), environment)
@@ -50,15 +50,16 @@ def _client_word(environment: Environment) -> str:
 
 
 def _impossible_boots(environment: Environment) -> Iterator[tuple[str, str, str]]:
-    """Key, what is wrong with it, and what to do."""
+    """For each impossible key: the key, the problem, the remedy."""
     layers, kind = environment.layers, environment.host.kind
     for key in BOOT_KEYS:
         if key not in layers or kind is HostKind.VM:
             continue
         if key in OF_MACHINES:
-            yield key, f"{key} means nothing on {environment.host.text}", 'write host = "vm:IMAGE", or take it out'
+            what = f"{key} needs a virtual machine, which {environment.host.text} is not"
+            yield key, what, 'write host = "vm:IMAGE", or take it out'
         elif kind is HostKind.LOCAL:
-            what = f"{key} means a reboot of this machine, which would end pgstrata itself"
+            what = f"{key} needs a reboot of this machine, which would end pgstrata itself"
             remedy = 'start pgstrata on another machine, and name this one: host = "ssh:DESTINATION"; or let pgstrata '
             yield key, what, remedy + 'boot virtual machines: host = "vm:IMAGE"'
     if kind is HostKind.SSH and ":" in layers.get(KERNEL, ""):
@@ -67,7 +68,7 @@ def _impossible_boots(environment: Environment) -> Iterator[tuple[str, str, str]
 
 
 def check_boots(environments: tuple[Environment, ...], file: ExperimentFile, findings: Findings) -> None:
-    """Note boots of this machine, which would end pgstrata, and a control by reboot where none is possible."""
+    """Note boots of this machine, which would end pgstrata, and the control `reboot` if a machine cannot reboot."""
     told: set[Path] = set()
     for index, environment in enumerate(environments):
         for key, what, remedy in _impossible_boots(environment):
@@ -87,15 +88,13 @@ def _obstacles(environment: Environment) -> Iterator[tuple[str, str, str]]:
     """Key, what is wrong with it, and what to do."""
     where = environment.host.text
     if environment.connection is ConnectionKind.SOCKET and environment.apart:
-        what = f"a unix socket does not reach {environment.host.named}, which is another machine than the client's"
+        what = f"a unix socket does not reach {environment.host.named}: the client is on another machine"
         yield "connection", what, 'take it out: all environments then use "tcp"; or write "tcp" or "tls"'
     if environment.server.kind is ServerKind.DSN and environment.host.remote:
         what = f"a running server ({environment.server.text}) is where it is, and cannot be put on {where}"
         yield "host", what, "take the host out; or let pgstrata start the servers there: embedded, 14 to 18, prefix:DIR"
     elif environment.server.kind is ServerKind.DSN and environment.client_hosts != HERE:
-        what = (
-            f"a running server ({environment.server.text}) is reached as this machine reaches it: its clients are here"
-        )
+        what = f"a running server ({environment.server.text}) can only be loaded from this machine"
         yield "client", what, "take the client out, or start pgstrata itself on that machine"
 
 

@@ -16,7 +16,7 @@ from pgstrata.model.experiment import HERE, HostKind, HostSpec, name_hosts
 _FORBIDDEN: Final = frozenset("'\"\\`$;&|<>()*?#")
 _REMEDY: Final = (
     'write "local", or "ssh:" and what you would tell ssh: "ssh:db1", "ssh:user@db1", "ssh://user@db1:2222"; or "vm:" '
-    "and the name of a root image (`pgstrata vm list`)"
+    "and the name of an image (`pgstrata vm list`)"
 )
 _IMAGE: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
@@ -33,7 +33,8 @@ def parse_host(level: str) -> HostSpec:
     kind, colon, rest = text.partition(":")
     if kind == HostKind.VM and colon:
         if not _IMAGE.fullmatch(rest):
-            raise WrongValueError(f"{rest!r} cannot be the name of a root image", "use a-z, 0-9, dots and hyphens")
+            remedy = "use a-z, 0-9, dots, hyphens and underscores"
+            raise WrongValueError(f"{rest!r} cannot be the name of an image", remedy)
         return HostSpec(kind=HostKind.VM, destination=rest)
     if kind != HostKind.SSH or not colon:
         near = f'did you mean "ssh:{text}"? ' if is_destination(text) and not kind.isdigit() else ""
@@ -64,7 +65,7 @@ _EXAMPLES: Final = 'write "same" (on the server\'s own machine), "local", or "ss
 
 @dataclass(frozen=True, slots=True)
 class ClientLevel:
-    """A level of `client`: the machines from which load comes, none where that is the server's own."""
+    """A level of `client`: the machines from which load comes, empty for the server's own machine."""
 
     hosts: tuple[HostSpec, ...] = ()
 
@@ -74,23 +75,23 @@ class ClientLevel:
         return name_hosts(self.hosts) or _SAME
 
     def beside(self, server: HostSpec) -> tuple[HostSpec, ...]:
-        """The machines from which a server there is loaded."""
+        """The machines that load a server on the machine `server`."""
         return self.hosts or (server,)
 
 
 USUAL_CLIENT: Final = ClientLevel(HERE)
-"""Load comes from this machine where nothing is said."""
+"""The default: load comes from this machine."""
 
 
 def parse_clients(level: object) -> ClientLevel:
     """A level such as same, local or ssh:load1.
 
     Raises:
-        WrongValueError: that is no machine, or several.
+        WrongValueError: the level names no machine, or several.
     """
     parts = level if isinstance(level, list) else level.split(",") if isinstance(level, str) else None
     if parts is None or not all(isinstance(part, str) for part in parts):
-        raise WrongValueError(f"{kind_of(level)} does not say where clients are", _EXAMPLES)
+        raise WrongValueError(f"must name the machine of the client, not be {kind_of(level)}", _EXAMPLES)
     if not parts:
         raise WrongValueError("the list of clients is empty", _EXAMPLES)
     return _together([part.strip() for part in parts])
@@ -101,9 +102,7 @@ def _together(words: Sequence[str]) -> ClientLevel:
         return ClientLevel()
     if len(words) > 1:
         double = next((word for number, word in enumerate(words) if word in words[:number]), None)
-        what = (
-            f"one load cannot come from {len(words):,} machines" if double is None else f"{double!r} stands there twice"
-        )
+        what = f"one load cannot come from {len(words):,} machines" if double is None else f"{double!r} is named twice"
         raise WrongValueError(what, f"name one machine: {_EXAMPLES}")
     return ClientLevel((_parse_client(words[0]),))
 
@@ -112,7 +111,8 @@ def _parse_client(word: str) -> HostSpec:
     try:
         return parse_host(word)
     except WrongValueError as error:
-        raise WrongValueError(error.what.replace("is not a host", "is not a place of clients"), _EXAMPLES) from None
+        what = error.what.replace("is not a host", "is not a machine for clients")
+        raise WrongValueError(what, _EXAMPLES) from None
 
 
 CLIENT: Final = Kind(

@@ -23,7 +23,7 @@ _MOST_TEXT: Final = 500
 
 
 def read_prices(value: object) -> Mapping[str, Price]:
-    """Prices by what they are for; WrongValueError where one is none."""
+    """Prices by the name of their host or environment; WrongValueError if one is not valid."""
     if not isinstance(value, dict):
         remedy = 'write [prices."ssh:db1"] with its keys below it'
         raise WrongValueError(f"must be a table, not {kind_of(value)}", remedy)
@@ -37,23 +37,26 @@ def read_prices(value: object) -> Mapping[str, Price]:
 def _refuse_currencies(prices: Mapping[str, Price]) -> None:
     currencies = sorted({price.currency for price in prices.values()})
     if len(currencies) > 1:
-        raise WrongValueError(f"prices are in {' and '.join(currencies)}", "convert them to one currency yourself")
+        what = f"prices are in {' and '.join(currencies)}, and have to be in one currency"
+        raise WrongValueError(what, "convert them to one currency yourself, because exchange rates change")
 
 
 def _read_price(what: str, given: object) -> Price:
     if not isinstance(given, dict) or not {"per_hour", "as_of"} <= given.keys() <= set(_KEYS):
-        raise WrongValueError(f"{what} needs per_hour and as_of, and knows no other keys", _REMEDY)
+        raise WrongValueError(
+            f"{what} needs per_hour and as_of; besides these only includes and source are allowed", _REMEDY
+        )
     said = given["per_hour"]
     found = _AMOUNT.fullmatch(said.strip()) if isinstance(said, str) else None
     amount = float(found[1]) if found else math.nan
     if found is None or not 0 < amount < math.inf:
-        raise WrongValueError(f"{what} is no amount with a currency", _REMEDY)
+        raise WrongValueError(f"{what} is not an amount with a currency", _REMEDY)
     day = given["as_of"]
     if not isinstance(day, date) or isinstance(day, datetime):
         raise WrongValueError(f"{what} has no date: as_of is {kind_of(day)}", _REMEDY)
     texts = {key: given.get(key, "") for key in ("includes", "source")}
     if not all(isinstance(text, str) and len(text) <= _MOST_TEXT for text in texts.values()):
-        raise WrongValueError(f"includes or source of {what} is no text", _REMEDY)
+        raise WrongValueError(f"includes or source of {what} is not a text of at most {_MOST_TEXT} characters", _REMEDY)
     return Price(amount=amount, currency=found[2], as_of=day.isoformat(), **texts)
 
 
@@ -73,11 +76,11 @@ def price_environments(
     environments: tuple[Environment, ...],
     findings: Findings,
 ) -> Mapping[str, Price]:
-    """Prices by the name of an environment, `own` before all others; what belongs to none is noted."""
+    """Prices by the name of an environment, `own` before all others; prices without an environment are noted."""
     found, unknown = assign_prices(prices, environments)
     names = [*dict.fromkeys(each.host.text for each in environments), *(each.name for each in environments)]
     for name in unknown:
-        what = f"{name!r:.80} is no host and no environment of this experiment"
+        what = f"{name!r:.80} is neither a host nor an environment of this experiment"
         findings.add(("prices",), what, suggest(name, names, noun="one of"))
     found = {**found, **own}
     try:
@@ -90,7 +93,7 @@ def price_environments(
 def assign_prices(
     prices: Mapping[str, Price], environments: tuple[Environment, ...]
 ) -> tuple[Mapping[str, Price], tuple[str, ...]]:
-    """Prices by the name of an environment, its own before that of its host; and the keys that belong to none."""
+    """Prices by the name of an environment, its own before that of its host; and the keys without an environment."""
     found: dict[str, Price] = {}
     used: set[str] = set()
     for each in environments:
@@ -103,14 +106,15 @@ def assign_prices(
 
 
 def parse_prices(text: str, source: str) -> Mapping[str, Price]:
-    """A price list: a file with [prices] tables and nothing else that counts; UsageError where it is none."""
+    """A price list: a file with tables [prices], other tables are ignored; UsageError if it is not valid."""
     try:
         data: Any = tomllib.loads(text)
         if "prices" not in data:
-            raise UsageError("there is no table [prices] in it", where=source, remedy=_REMEDY)
+            remedy = f'begin with [prices."NAME OF A HOST OR ENVIRONMENT"]; {_REMEDY}'
+            raise UsageError("the file has no table [prices]", where=source, remedy=remedy)
         return read_prices(data["prices"])
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"this is no TOML: {error}", where=source, remedy=_REMEDY) from None
+        raise UsageError(f"the file is not valid TOML: {error}", where=source, remedy=_REMEDY) from None
     except WrongValueError as error:
         raise UsageError(error.what, where=source, remedy=error.remedy) from None
     except (ValueError, RecursionError):

@@ -33,7 +33,7 @@ _OWN: Final[Mapping[str, FactorKey]] = {
     ),
     "connection": FactorKey(
         kind=choice("connection", ConnectionKind),
-        meaning="How the client reaches the server; default socket, or tcp where clients are on another machine.",
+        meaning="How the client connects to the server; default socket, or tcp if any client is on another machine.",
         levels="Ways to connect.",
         wrong='"udp"',
         wrong_levels='["socket", "ssl"]',

@@ -265,8 +265,8 @@ class ExperimentFile:
     )
     prices: Mapping[str, Price] = _key(
         PRICES,
-        "What an hour of a machine costs, by host or by the name of an environment: per_hour, as_of, includes, source. "
-        "All in one currency. Prices change nothing that is measured.",
+        "Prices of an hour of a machine, by host or by the name of an environment: per_hour, as_of, includes, source. "
+        "All are in one currency. Prices have no influence on measurements.",
         absent={},
     )
     allow: AllowTable = _table("allow", "What is knowingly allowed.", AllowTable)
@@ -304,7 +304,7 @@ def table_keys(table: str) -> Mapping[str, Key]:
     if table == "environments":
         keys["name"] = Key(meaning="Its name; identities of runs are made from it.", kind=TEXT)
         keys["price"] = Key(
-            meaning="What an hour of it costs, as under [prices]: { per_hour, as_of, includes, source }.", kind=PRICE
+            meaning="Price of an hour of it, as under [prices]: { per_hour, as_of, includes, source }.", kind=PRICE
         )
     return keys
 

@@ -1,4 +1,4 @@
-"""From results with dimensions to observations: environments, cells, repeats, blocks."""
+"""Makes observations of results with dimensions: finds environments, cells, repeats and blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNFIT: Final = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportQuestion:
-    """What the user says of the results: what is compared, what numbers repeats, how these were measured."""
+    """Options of the user: the dimensions that are compared, the one that numbers repeats, how they were measured."""
 
     compared: tuple[str, ...] = ()
     repeat: str | None = None
@@ -37,9 +37,9 @@ class ImportQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembled:
-    """Observations, sorted by environment, cell and time or repeat; what they are made of.
+    """Observations, sorted by environment, cell and time or repeat, and the dimensions that they are made of.
 
-    `differing` are facts that nobody named and that differ between environments only.
+    `differing` are dimensions that the user did not name and that differ only between environments.
     """
 
     observations: tuple[Observation, ...]
@@ -49,15 +49,16 @@ class Assembled:
 
 
 def assemble(placed: Sequence[Placed], question: ImportQuestion, suggested: str) -> Assembled:
-    """Observations of results.
+    """Make observations of results.
 
     Args:
-        placed: at least one.
-        question: what the user says.
-        suggested: the dimension that the format itself compares; empty where it has none.
+        placed: results, at least one.
+        question: options of the user.
+        suggested: the dimension that the format itself compares; empty if it has none.
 
     Raises:
-        UsageError: nothing says what is compared or what numbers the repeats, or the time stamps contradict the turns.
+        UsageError: it is not clear what is compared or what numbers the repeats, or the time stamps contradict
+            `--repeats in-turns`.
     """
     levels = _collect_levels(placed)
     varying = sum(len(found) > 1 for found in levels.values())
@@ -105,9 +106,9 @@ def _choose_repeat(levels: Mapping[str, Mapping[str, None]], question: ImportQue
     known = [name for name in REPEATED if name in levels and name not in question.compared]
     if len(known) > 1:
         raise UsageError(
-            f"several dimensions may number the repeats: {', '.join(known)}",
+            f"several dimensions could number the repeats: {', '.join(known)}",
             where="--repeat",
-            remedy=f"say which one does, such as --repeat {known[0]}",
+            remedy=f"choose one, such as --repeat {known[0]}",
         )
     return known[0] if known else ""
 
@@ -129,10 +130,10 @@ def _choose_compared(
         return (several[0],)
     said = "; ".join(f"{name} ({_list(found)})" for name, found in levels.items() if name in several)
     raise UsageError(
-        "nothing says which dimension is compared",
+        "it is not clear which dimension is compared",
         where="--compare",
         details=(said,) if said else (),
-        remedy=f"name it, such as --compare {several[0]}" if several else "name dimensions by --pattern",
+        remedy=f"name it, such as --compare {several[0]}" if several else "name dimensions with --pattern",
     )
 
 
@@ -144,7 +145,7 @@ def _list(levels: Mapping[str, None]) -> str:
 def _choose_cells(
     placed: Sequence[Placed], levels: Mapping[str, Mapping[str, None]], compared: tuple[str, ...], repeat: str
 ) -> tuple[str, ...]:
-    """Dimensions that the user named and that vary; of others those that split what would be one cell otherwise."""
+    """Dimensions that vary and that the user named; of the others, those that vary within an environment and cell."""
     named = {name for each in placed[:1] for name in each.named}
     cells: list[str] = []
     for name in sorted(levels, key=lambda each: each not in named):
@@ -166,7 +167,7 @@ def _find_differing(
     known: tuple[str, ...],
     compared: tuple[str, ...],
 ) -> tuple[str, ...]:
-    """Facts that are the same within each environment, but not in all of them."""
+    """Dimensions that are the same within each environment, but differ between environments."""
     found = []
     for name in levels:
         if name in known or len(levels[name]) < 2:  # noqa: PLR2004 - a single level differs from nothing
@@ -183,7 +184,7 @@ def _to_observations(
     placed: Sequence[Placed], compared: tuple[str, ...], cells: tuple[str, ...], repeat: str, repeats: Repeats,
     ordered: Mapping[str, Mapping[str, int]],
 ) -> list[Observation]:  # fmt: skip
-    """In turns: the repeats are blocks by their number or, without one, by their place in each environment and cell."""
+    """Make observations; in turns, repeats are blocks by number, or else by their order in environment and cell."""
     counted: Counter[tuple[str, str, str]] = Counter()
     blocks: dict[tuple[int, int], PairingKey] = {}
     found = []
@@ -215,7 +216,7 @@ def _name(level: str) -> str:
 
 
 def _refuse_contradiction(observations: Sequence[Observation]) -> None:
-    """Turns were none where one environment was measured before another, by the time stamps."""
+    """UsageError if the time stamps show that one environment was measured completely before another."""
     names = tuple(dict.fromkeys(each.target for each in observations))
     if len({each.key.number for each in observations if each.key is not None}) < 2:  # noqa: PLR2004 - one turn
         return
@@ -224,8 +225,8 @@ def _refuse_contradiction(observations: Sequence[Observation]) -> None:
         if apart:
             more = f" and {len(apart) - _MOST_APART} more" if len(apart) > _MOST_APART else ""
             raise UsageError(
-                f"the time stamps contradict it: all runs of {name} were measured before, or after, all of "
-                f"{', '.join(apart[:_MOST_APART])}{more}",
+                f"the time stamps contradict it: all runs of {name} were measured before, or after, "
+                f"all runs of {', '.join(apart[:_MOST_APART])}{more}",
                 where="--repeats in-turns",
-                remedy="say --repeats one-after-another, or leave the option out",
+                remedy="give --repeats one-after-another, or leave the option out",
             )

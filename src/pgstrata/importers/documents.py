@@ -33,13 +33,13 @@ def _read(text: str, read: Callable[[Any], Contents]) -> Contents:
     try:
         return read(parse_json(text.encode()))
     except ValueError as error:
-        return Contents(results=(), unusable=((getattr(error, "lineno", 0), f"it is no JSON: {str(error)[:120]}"),))
+        return Contents(results=(), unusable=((getattr(error, "lineno", 0), f"not valid JSON: {str(error)[:120]}"),))
     except (KeyError, TypeError, AttributeError) as error:
-        return Contents(results=(), unusable=((0, f"it has another shape than this format: {str(error)[:120]}"),))
+        return Contents(results=(), unusable=((0, f"its JSON does not have this format: {str(error)[:120]}"),))
 
 
 def read_postgresbench(text: str, _: ReadingTerms) -> Contents:
-    """A file of ClickHouse's PostgresBench: one system, several runs."""
+    """Read a file of ClickHouse's PostgresBench: one system, several runs."""
     return _read(text, _of_postgresbench)
 
 
@@ -71,7 +71,7 @@ def _of_postgresbench(document: Any) -> Contents:
 
 
 def read_benchbase(text: str, _: ReadingTerms) -> Contents:
-    """A summary of BenchBase, of one run."""
+    """Read a summary of BenchBase: one run."""
     return _read(text, _of_benchbase)
 
 
@@ -79,7 +79,7 @@ def _of_benchbase(document: Any) -> Contents:
     tps = _number(document["Throughput (requests/second)"])
     state = document.get("Final State", "EXIT")
     if tps is None or state not in {"EXIT", "DONE"}:
-        return Contents(results=(), unusable=((0, f"the run did not come to its end: its state is {state}"),))
+        return Contents(results=(), unusable=((0, f"the run did not finish: its state is {state}"),))
     latencies = document.get("Latency Distribution") or {}
     measured = {"tps": tps} | {
         name: value / _MICROSECONDS
@@ -103,9 +103,9 @@ def _of_benchbase(document: Any) -> Contents:
 
 
 def read_commits(text: str, terms: ReadingTerms) -> Contents:
-    """One value for each commit.
+    """Read values of commits, in one of three forms.
 
-    A list of objects with `commit` and either `value` (and `metric`) or one number for each metric; an object from
+    A list of objects with `commit` and either `value` (and `metric`) or one number for each metric; an object that maps
     commits to a number, or to numbers by metric; or the data of github-action-benchmark (`entries`).
     """
     return _read(text, lambda document: _of_commits(document, terms))
@@ -117,11 +117,11 @@ def _of_commits(document: Any, terms: ReadingTerms) -> Contents:
         refuse_many(place)
         result = _of_commit(entry, terms)
         if result is None:
-            unusable.append((0, f"entry {place} names no commit, or has no value"))
+            unusable.append((0, f"entry {place} has no commit, or no value"))
         else:
             results.append(result)
     if not results and not unusable:
-        unusable.append((0, "there is no commit in it"))
+        unusable.append((0, "the file has no commits"))
     return Contents(results=tuple(results), unusable=tuple(unusable), compared="commit")
 
 
@@ -176,7 +176,7 @@ def _number(value: Any) -> float | None:
 
 
 def _texts(said: Mapping[str, Any]) -> dict[str, str]:
-    """Levels as text; what is missing, empty or no single value is left out."""
+    """Levels as text, without those that are missing, empty, or lists or objects."""
     return {
         name: " ".join(str(value).split())
         for name, value in said.items()

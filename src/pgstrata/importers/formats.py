@@ -14,7 +14,7 @@ from pgstrata.importers.tables import read_long, read_otava, read_pgbent, read_w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A kind of foreign file: what it is, its reader, and whether pgbench's logs may lie beside it."""
+    """A kind of foreign file: its name for messages, its reader, and whether pgbench's logs may be in its folder."""
 
     title: str
     read: Callable[[str, ReadingTerms], Contents]

@@ -1,4 +1,4 @@
-"""Output of pgbench, sysbench and HammerDB: several results in a file, unfinished ones named."""
+"""Readers of output of pgbench, sysbench and HammerDB; a file may have several runs, unfinished ones among them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pgstrata.ports.driver import DriverResult
 from pgstrata.sources.moments import parse_moment
 from pgstrata.sources.seconds import opening_of_seconds
 
-_NOT_FINISHED: Final = "the run did not come to its end: there is no throughput"
-_NO_RESULT: Final = "there is no result of {} in it"
+_NOT_FINISHED: Final = "the run did not finish: it reports no throughput"
+_NO_RESULT: Final = "the file has no result of {}"
 _LONGEST: Final = 160
 
 _PGBENCH_BEGINS: Final = re.compile(r"pgbench \(|starting vacuum\.\.\.|transaction type: ")
@@ -46,7 +46,7 @@ _STAMP: Final = re.compile(r'^\s*"?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"?')
 
 
 def read_pgbench(text: str, _: ReadingTerms) -> Contents:
-    """Standard output of pgbench, with or without its standard error among it; one run after the other."""
+    """Read standard output of pgbench, which may contain its standard error; runs follow each other."""
     pieces = _split(text, _PGBENCH_BEGINS, repeated=lambda line: line.startswith(_PGBENCH_TYPE))
     return _read_runs(pieces, "pgbench", _read_pgbench_run)
 
@@ -66,7 +66,7 @@ def _read_pgbench_run(text: str) -> tuple[DriverResult, Mapping[str, str], float
 
 
 def read_sysbench(text: str, _: ReadingTerms) -> Contents:
-    """Standard output of sysbench; its reports by the second only show whether throughput was steady."""
+    """Read standard output of sysbench; interval reports are used only to see whether throughput was steady."""
     return _read_runs(_split(text, _SYSBENCH_BEGINS), "sysbench", _read_sysbench_run)
 
 
@@ -83,7 +83,7 @@ def _read_sysbench_run(text: str) -> tuple[DriverResult, Mapping[str, str], floa
 
 
 def read_hammerdb(text: str, _: ReadingTerms) -> Contents:
-    """Logs of HammerDB's TPROC-C, and the results of its jobs as JSON: both hold the same sentences."""
+    """Read logs of HammerDB's TPROC-C, or results of its jobs as JSON: both have the same sentences."""
     results: list[Result] = []
     unusable: list[tuple[int, str]] = []
     users, began, stamp = "", 0, None
@@ -118,9 +118,9 @@ def read_hammerdb(text: str, _: ReadingTerms) -> Contents:
 def _split(
     text: str, begins: re.Pattern[str], repeated: Callable[[str], bool] = lambda _: True
 ) -> Iterator[tuple[int, str]]:
-    """Pieces of a file, each with its first line, that hold one run.
+    """Split a file into pieces of one run each; yields the number of the first line, and the text.
 
-    A run begins with the first line of `begins` after one that is `repeated`, as every run has such a line.
+    A run begins with the first line that matches `begins` after a line that is `repeated`: every run has such a line.
     """
     start, within = 1, False
     lines: list[str] = []
@@ -137,7 +137,7 @@ def _split(
 
 
 def _begun(lines: Sequence[str], begins: re.Pattern[str]) -> bool:
-    """Whether a run had begun and gone on, so that its beginning is no second line of the same one."""
+    """Whether a run has begun and has further lines, so that the next beginning belongs to another run."""
     return bool(lines) and not begins.match(lines[-1]) and any(begins.match(line) for line in lines)
 
 
@@ -183,7 +183,7 @@ def _why_not(found: DriverResult, said: Mapping[str, str], text: str, name: str)
 
 
 def _to_measurements(found: DriverResult) -> dict[str, float]:
-    """Metrics of a result; counts of what did not happen are left out."""
+    """The measurements of a result; counts of zero are left out."""
     measured = {TPS.name: found.tps, "latency_mean": found.latency_mean, "latency_stddev": found.latency_stddev,
                 "failed": found.failed or None, "retried": found.retried or None}  # fmt: skip
     measured |= {f"latency_p{round(share * 100)}": value for share, value in found.percentiles.items()}
@@ -191,11 +191,11 @@ def _to_measurements(found: DriverResult) -> dict[str, float]:
 
 
 def _is_usable(value: float) -> bool:
-    """Whether a damaged file does not hold a number beyond all floats here."""
+    """Whether it is a finite number: a damaged file may hold others."""
     return -sys.float_info.max <= value <= sys.float_info.max
 
 
 def opening_of_series(series: Sequence[Series]) -> float | None:
-    """As `sources.seconds.opening_of`, of reports at equal distances."""
+    """As `sources.seconds.opening_of`, for reports at equal intervals."""
     values = next((each.values for each in series if each.metric == TPS.name), ())
     return opening_of_seconds(np.array(values, dtype=np.float64))

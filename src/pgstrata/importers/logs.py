@@ -1,4 +1,4 @@
-"""Logs that pgbench writes beside its output: when a run began, and whether its throughput was steady. Pure.
+"""Reads logs that pgbench writes (-l): when a run began, and whether its throughput was steady. Pure.
 
 `pgbench -l` writes PREFIX.PID for its first thread and PREFIX.PID.THREAD for the others. A line of an aggregated log
 begins with the seconds since 1970 of its interval and the number of transactions in it; a line of a transaction log has
@@ -24,18 +24,18 @@ _TRANSACTION: Final = re.compile(r"\d+ \d+ (?:\d+|[a-z]+) \d+ (?P<start>\d{9,10}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedRun:
-    """When the first logged interval or transaction was, and the throughput's opening where it is known."""
+    """The time of the first logged interval or transaction, and the opening of the throughput if it is known."""
 
     started: datetime
     opening: float | None
 
 
 def read_logs(texts: Sequence[str], *, whole: bool) -> LoggedRun | None:
-    """The logs of all threads of one run; None where one is no such log.
+    """Read the logs of all threads of one run; None if one of them is no such log.
 
     Args:
-        texts: beginnings of the files.
-        whole: whether they are the files to their ends, without which nothing is said of the throughput.
+        texts: the texts of the files, or their beginnings.
+        whole: whether the texts are complete; otherwise there is no opening.
     """
     starts: list[int] = []
     counts: dict[int, int] = {}
@@ -55,7 +55,7 @@ def read_logs(texts: Sequence[str], *, whole: bool) -> LoggedRun | None:
             counts[int(found["start"])] = counts.get(int(found["start"]), 0) + int(found["count"])
     if not starts:
         return None
-    # the last interval is seldom a whole one
+    # the last interval is rarely complete
     parts = np.array([counts[start] for start in sorted(counts)][:-1], dtype=np.float64)
     opening = opening_of_seconds(parts) if whole else None
     return LoggedRun(started=datetime.fromtimestamp(min(starts), UTC), opening=opening)

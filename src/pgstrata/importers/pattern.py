@@ -1,4 +1,4 @@
-"""Paths as dimensions: `{kernel}/{scale}/{run}/{mode}-{clients}.log`."""
+"""Patterns that read dimensions from paths: `{kernel}/{scale}/{run}/{mode}-{clients}.log`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from pgstrata.errors import UsageError
 _FIELD: Final = re.compile(r"\{([^{}]*)\}|\*")
 _NAME: Final = re.compile(r"[A-Za-z][\w-]{0,40}")
 _OPTION: Final = "--pattern"
-_EXAMPLE: Final = "write it as '{kernel}/{scale}/{run}/{mode}-{clients}.log'; * stands for what has no name"
+_EXAMPLE: Final = "write it as '{kernel}/{scale}/{run}/{mode}-{clients}.log'; * stands for a part that is not used"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Component:
-    """A folder or file: literal texts around fields, one more than there are fields; an empty name has no dimension."""
+    """The pattern of a folder or file name: fields between literal texts; a field without a name is not used.
+
+    There is one more literal text than fields.
+    """
 
     literals: tuple[str, ...]
     names: tuple[str, ...]
@@ -30,9 +33,9 @@ class PathPattern:
     components: tuple[_Component, ...]
 
     def match(self, path: str) -> Mapping[str, str] | None:
-        """Levels by dimension of a path with `/`; None where it does not fit.
+        """Levels by dimension of a path with `/`; None if the path does not fit.
 
-        A field takes at least one character. Where a text between two fields occurs several times, its last place
+        A field takes at least one character. If the text between two fields occurs several times, its last place
         counts: `{mode}-{clients}` reads `read-only-16` as mode `read-only` with 16 clients.
         """
         parts = path.split("/")
@@ -48,12 +51,12 @@ class PathPattern:
 
 
 def parse_pattern(text: str) -> PathPattern:
-    """The pattern; UsageError where it is none."""
+    """The pattern; UsageError if the text is not a valid one."""
     components = tuple(_parse_component(part, text) for part in text.strip("/").split("/"))
     names = [name for component in components for name in component.names if name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
-        raise _refuse(text, f"has {{{twice}}} twice", "write * for the second one")
+        raise _refuse(text, f"has {{{twice}}} twice", "write * in the place of the second one")
     return PathPattern(components=components)
 
 
@@ -67,18 +70,18 @@ def _parse_component(part: str, text: str) -> _Component:
             raise _refuse(text, "has two fields with nothing between them", _EXAMPLE)
         name = found[1] or ""
         if found[1] is not None and not _NAME.fullmatch(name):
-            raise _refuse(text, f"has a field {found[0]!r}, which is no name", _EXAMPLE)
+            raise _refuse(text, f"has a field {found[0]!r}, which is not a valid name", _EXAMPLE)
         literals.append(literal)
         names.append(name)
         end = found.end()
     literals.append(part[end:])
     if any("{" in literal or "}" in literal for literal in literals):
-        raise _refuse(text, "has a bracket without its other half", _EXAMPLE)
+        raise _refuse(text, "has a brace without its counterpart", _EXAMPLE)
     return _Component(literals=tuple(literals), names=tuple(names))
 
 
 def _match(part: str, component: _Component) -> list[str] | None:
-    """Levels of the fields, found from the end: it takes one pass."""
+    """Levels of the fields, found from the end in one pass."""
     first, *others = component.literals
     if not component.names:
         return [] if part == first else None

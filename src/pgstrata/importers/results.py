@@ -1,4 +1,4 @@
-"""What importers pass on: results of a foreign file, and what of it could not be used."""
+"""Results of a foreign file, and its lines that could not be used: what readers return."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Final
 from pgstrata.errors import UsageError
 
 MOST_RESULTS: Final = 100_000
-"""Results, and lines without one, of a file."""
+"""The largest number of results and unusable lines of a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One result of a foreign file, as the file tells it.
+    """One result of a foreign file, as the file has it.
 
     `measurements` are in base units by the name of their metric, `said` are levels by the name of their dimension,
-    `line` is where it begins. `opening` is by how much throughput began above or below what followed, as a share.
+    `line` is its first line. `opening` is the throughput of the start relative to that of the rest, as a share: 0.1
+    means 10 % above it.
     """
 
     measurements: Mapping[str, float]
@@ -31,7 +32,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """Something that gave no result: a file and a line (0: the whole file), and the reason."""
+    """A file or line that gave no result (line 0: the whole file), and the reason."""
 
     file: str
     line: int
@@ -45,9 +46,9 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What a file holds: results in its order, and lines with what is wrong there.
+    """The contents of a file: results in its order, and unusable lines, each with its number and the reason.
 
-    `compared` names the dimension that the format itself compares, such as commits; empty where it has none.
+    `compared` names the dimension that the format itself compares, such as commits; empty if it has none.
     """
 
     results: tuple[Result, ...]
@@ -56,16 +57,16 @@ class Contents:
 
 
 def refuse_many(number: int) -> None:
-    """UsageError where a file holds more than can be imported."""
+    """UsageError if a file has more results than can be imported."""
     if number > MOST_RESULTS:
         raise UsageError(f"there are more than {MOST_RESULTS:,} results or rows", remedy="split the file")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingTerms:
-    """What the user says of tables: all columns in their order, those that number rows, those that hold values.
+    """Options of the user for tables: all columns in their order, those that number rows, those that hold values.
 
-    `compared` are the dimensions that are compared, as far as the user names them.
+    `compared` are the dimensions that the user compares; empty if none are named.
     """
 
     columns: tuple[str, ...] = ()
@@ -76,7 +77,7 @@ class ReadingTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A result with all of its dimensions: those of the path first; `named` are these and what the user named."""
+    """A result with all its dimensions, those of the path first; `named` are those of the path or of the user."""
 
     result: Result
     source: str

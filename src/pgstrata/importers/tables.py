@@ -1,4 +1,4 @@
-"""Tables of other tools: long and wide ones, with or without header, histories (Otava), results of pgbent."""
+"""Readers of tables of other tools: one row for each run, one column for each environment, Otava, pgbent."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
-    """Rows of equal width by the names of their columns; `wrong` are lines with another number of fields."""
+    """Rows as fields by the names of the columns; `wrong` are lines with another number of fields."""
 
     names: tuple[str, ...]
     rows: tuple[_Row, ...]
@@ -42,13 +42,13 @@ class _Table:
 
 
 def read_long(text: str, terms: ReadingTerms) -> Contents:
-    """One row for each run: columns of dimensions, and of values (`--metric`, else those with names of metrics)."""
+    """Read one row for each run: columns of dimensions, and of values (`--metric`, or else names of metrics)."""
     table = _read(text, terms.columns)
     metrics = tuple(name for name in table.names if name in (terms.metrics or METRICS))
     if not metrics:
         listed = ", ".join(table.names[:10])
         raise UsageError(
-            f"nothing says which of the columns hold values: {listed}",
+            f"it is not clear which of these columns hold values: {listed}",
             where="--metric",
             remedy=f"name them, such as --metric {table.names[-1] if table.names else 'tps'}",
         )
@@ -70,7 +70,7 @@ def read_long(text: str, terms: ReadingTerms) -> Contents:
 
 
 def read_wide(text: str, terms: ReadingTerms) -> Contents:
-    """One column for each environment: those of `--index` number the rows, every other is compared."""
+    """Read one column for each environment; the columns of `--index` are not compared, but identify the rows."""
     table = _read(text, terms.columns)
     unknown = [name for name in terms.index if name not in table.names]
     if unknown:
@@ -95,11 +95,11 @@ def read_wide(text: str, terms: ReadingTerms) -> Contents:
 
 
 def read_otava(text: str, terms: ReadingTerms) -> Contents:
-    """A history as Otava reads it: a column of time, attributes such as the commit, and a column for each metric."""
+    """Read a history in Otava's format: a time column, attributes such as the commit, a column for each metric."""
     table = _read(text, terms.columns)
     moment = next((name for name in table.names if name.casefold() in _TIMES), None)
     if moment is None:
-        return Contents(results=(), unusable=((1, "there is no column of time"),))
+        return Contents(results=(), unusable=((1, f"there is no time column ({', '.join(_TIMES)})"),))
     others = [name for name in table.names if name != moment]
     metrics = terms.metrics or tuple(name for name in others if _is_metric(table, name))
     compared = next((name for name in others if name not in metrics and _ATTRIBUTES.search(name)), moment)
@@ -110,7 +110,7 @@ def read_otava(text: str, terms: ReadingTerms) -> Contents:
         measured = {name: number for name in metrics if (number := _number(row.fields.get(name, ""))) is not None}
         lacking = [name for name in metrics if name not in measured]
         if started is None:
-            unusable.append((row.line, f"{row.fields[moment]!r} is no time"))
+            unusable.append((row.line, f"{row.fields[moment]!r} is not a time"))
         elif lacking:
             unusable.append((row.line, _say_lacking(row, lacking)))
         if measured and started is not None:
@@ -122,17 +122,17 @@ def read_otava(text: str, terms: ReadingTerms) -> Contents:
 
 
 def read_pgbent(text: str, _: ReadingTerms) -> Contents:
-    """Table `tests` of pgbent's results database (and of pgbench-tools) as CSV, alone or joined with `testset`."""
+    """Read the table `tests` of pgbent's (or pgbench-tools') database as CSV, alone or joined with `testset`."""
     table = _read(text, ())
     if not {"tps", "clients"} <= set(table.names):
-        return Contents(results=(), unusable=((1, "it is no dump of the table tests: it has no tps and clients"),))
+        return Contents(results=(), unusable=((1, "this is not the table tests: it lacks the columns tps, clients"),))
     results: list[Result] = []
     unusable = list(table.wrong)
     for row in table.rows:
         tps = _number(row.fields["tps"])
         started, end = (parse_moment(row.fields.get(name, "")) for name in ("start_time", "end_time"))
         if not tps or ("end_time" in row.fields and end is None):
-            unusable.append((row.line, f"test {row.fields.get('test', '')} did not come to its end"))
+            unusable.append((row.line, f"test {row.fields.get('test', '')} did not finish"))
             continue
         measured = {"tps": tps} | {
             name: number / _MILLISECONDS
@@ -198,7 +198,7 @@ def _number(text: str) -> float | None:
 
 
 def _is_metric(table: _Table, name: str) -> bool:
-    """Whether a column holds numbers, or nothing, and is called like no attribute."""
+    """Whether a column holds only numbers or empty fields, and does not have the name of an attribute."""
     fields = [row.fields[name] for row in table.rows]
     numbers = all(_number(field) is not None for field in fields if field) and any(fields)
     return numbers and not _ATTRIBUTES.search(name)
@@ -211,10 +211,10 @@ def _told(said: Mapping[str, str]) -> dict[str, str]:
 def _say_lacking(row: _Row, names: Sequence[str]) -> str:
     empty = all(not row.fields.get(name) for name in names)
     named = ", ".join(names)
-    return f"no value of {named}" if empty else f"{row.fields.get(names[0], '')!r} is no value of {named}"
+    return f"no value of {named}" if empty else f"{row.fields.get(names[0], '')!r} is not a value of {named}"
 
 
 def _contents(results: Sequence[Result], unusable: Sequence[tuple[int, str]], compared: str = "") -> Contents:
     if not results and not unusable:
-        unusable = ((0, "there is no row in it"),)
+        unusable = ((0, "the table has no rows"),)
     return Contents(results=tuple(results), unusable=tuple(unusable), compared=compared)

@@ -1,6 +1,6 @@
-"""The layer `boot`: the kernel that runs beside the server is the one that was asked for.
+"""The layer `boot`: checks that the server runs on the kernel that was asked for.
 
-The machine was booted before, because a boot is below every layer (`boots`); here it is only looked at.
+The machine has been booted before (`boots`), because a boot is below every layer; this layer only observes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class BootLayer:
         return Launch()
 
     def observe(self, server: RunningServer, sql: Sql) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's
-        """`kernel` and `boot.options` as they are; LevelNotTakenError where they are not what was asked for."""
+        """`kernel` and `boot.options` as observed; LevelNotTakenError if they are not what was asked for."""
         environment = server.environment
         if not asks_for_boot(environment):
             return {}
@@ -50,8 +50,8 @@ class BootLayer:
         lacking = [word for word in asked.options if word not in line.split()]
         if lacking or not is_of_series(release, asked.kernel):
             raise LevelNotTakenError(
-                f"{asked.text} was asked for, and {release} runs with the command line {line}",
+                f"{asked.text} was asked for, but {release} is running, with the command line {line}",
                 where=f"environment {environment.name}",
-                remedy="look at what the machine booted, and why (journalctl -b)",
+                remedy="check what the machine booted, and why (journalctl -b)",
             )
         return {KERNEL: release, **({OPTIONS: " ".join(asked.options)} if asked.options else {})}

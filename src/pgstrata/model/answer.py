@@ -385,6 +385,6 @@ class Answer:
     cpu_findings: tuple[CpuFinding, ...] = ()
     """By environment, found or not; none where no cell only reads, or CPU is not known."""
     worth: Worth | None = None
-    """What throughput costs; None where the experiment has no prices."""
+    """Costs and values for the money; None if the experiment has no prices."""
     stacks: tuple[RunStacks, ...] = ()
     """Of the runs in which perf was at work, for a report."""

@@ -16,9 +16,9 @@ MEMORY: Final = "vm.memory"
 CPUS: Final = "vm.cpus"
 CACHE: Final = "vm.cache"
 OF_MACHINES: Final = (MEMORY, CPUS, CACHE)
-"""What only a virtual machine can be given."""
+"""Keys that only virtual machines have."""
 KEYS: Final = (KERNEL, OPTIONS, *OF_MACHINES)
-"""The keys of `Environment.layers` that only a boot can bring about."""
+"""The keys of `Environment.layers` that need a boot."""
 
 
 DEFAULT_MEMORY: Final = 2 * 1024**3
@@ -30,9 +30,9 @@ DEFAULT_CACHE: Final = "none"
 class Boot:
     """A boot as environments ask for it.
 
-    `kernel` is a version, such as 6.1 (the newest that is installed of that series) or a whole release; empty for the
-    one that the machine starts by itself. `options` are words that its command line has beside the usual ones. The
-    others are those of a virtual machine: bytes, number, and how its data disk is cached by its host (QEMU's `cache`).
+    `kernel` is a series such as 6.1 (the newest installed kernel of it) or a whole release; empty for the default
+    kernel of the machine. `options` are words that are added to its command line. Virtual machines also have `memory`
+    in bytes, a number of `cpus`, and `cache`, how the host caches the data disk (QEMU's `cache`).
     """
 
     kernel: str = ""
@@ -43,13 +43,13 @@ class Boot:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """The boot in words, for messages."""
         return " ".join((self.kernel or "its default kernel", *self.options))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootGroup:
-    """Environments of one block that share a boot; `again`: the control that boots the same a second time."""
+    """The boot that environments of one block share; `again`: that of the control `reboot`, which boots once more."""
 
     host: HostSpec
     boot: Boot
@@ -59,7 +59,7 @@ class BootGroup:
 def is_of_series(release: str, asked: str) -> bool:
     """Whether a release is the one that was asked for, or of that series: 6.1.0-44 is of 6.1, and 6.12 is not.
 
-    Every release is of the empty one.
+    Every release is of the empty series.
     """
     return release.startswith(asked) and not (asked[-1:].isdigit() and release[len(asked) : len(asked) + 1].isdigit())
 
@@ -91,12 +91,12 @@ def boot_of(environment: Environment) -> Boot:
 
 
 def asks_for_boot(environment: Environment) -> bool:
-    """Whether an environment says anything of how its machine is booted."""
+    """Whether an environment has a key that needs a boot."""
     return any(key in environment.layers for key in KEYS)
 
 
 def booted_hosts(environments: Iterable[Environment]) -> frozenset[HostSpec]:
-    """The machines that are booted for each visit: those that pgstrata makes, and where an environment asks for it."""
+    """The machines that are booted for each visit: virtual machines, and those for which an environment asks for it."""
     return frozenset(
         each.host
         for each in environments
@@ -105,19 +105,19 @@ def booted_hosts(environments: Iterable[Environment]) -> frozenset[HostSpec]:
 
 
 def steady_host(experiment: Experiment) -> HostSpec | None:
-    """The machine of all servers, which has one noise; None where there are several, or it is booted for each visit."""
+    """The machine of all servers, if it is one and is not booted for each visit; only then it has one noise floor."""
     host = experiment.only_host
     return None if host is None or host in booted_hosts(experiment.environments) else host
 
 
 def boots_of(environments: Iterable[Environment]) -> tuple[BootGroup, ...]:
-    """The boots that each block of these environments takes, each once."""
+    """The boots of each block of these environments, each once."""
     every = tuple(environments)
     booted = booted_hosts(every)
     return tuple(dict.fromkeys(group_of(each) for each in every if each.host in booted))
 
 
 def group_of(environment: Environment) -> BootGroup:
-    """The boot that an environment of a booted machine shares with others of its block."""
+    """The boot of an environment of a booted machine, which others of its block may share."""
     again = environment.control is ControlKind.REBOOT
     return BootGroup(host=environment.host, boot=boot_of(environment), again=again)

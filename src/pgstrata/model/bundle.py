@@ -1,4 +1,4 @@
-"""A bundle: a study as one portable file, and what its manifest says of it."""
+"""A bundle, which is a study as one portable file, and its manifest."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 SIGNATURE: Final = "manifest.json.sig"
 NAMESPACE: Final = "pgstrata"
-"""That of signatures (`ssh-keygen -Y sign -n`), so that none made for something else is taken for one of a bundle."""
+"""The namespace of signatures (`ssh-keygen -Y sign -n`): a signature made for another purpose is not accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundledFile:
-    """A file of a study: its path below the study's folder, with `/`, its bytes and the SHA-256 of its content."""
+    """A file of a study: its path relative to the study's folder, with `/`, its size in bytes, its SHA-256."""
 
     path: str
     size: int
@@ -23,10 +23,10 @@ class BundledFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a bundle holds. `files` are in the order of the archive; `anonymous` says that names were replaced.
+    """The contents of a bundle. `files` are in the order of the archive; `anonymous` says that names were replaced.
 
-    `study` is the name of the study, `plan` the identity of its plan, `runs` their number, `version` the pgstrata that
-    wrote the bundle.
+    `study` is the name of the study, `plan` the identity of its plan, `runs` the number of runs, `version` the version
+    of the pgstrata that wrote the bundle.
     """
 
     format: int
@@ -45,7 +45,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signer:
-    """Whose key signed a bundle: `key` as ssh-keygen names it; `principal` is empty where no list says whose it is."""
+    """The signer of a bundle: `key` as ssh-keygen names it; `principal` is its owner, empty if no list was given."""
 
     key: str
     principal: str = ""
@@ -53,9 +53,9 @@ class Signer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced:
-    """What was replaced in an anonymous bundle: how many different things, by kind; and files that were left out.
+    """What was replaced in an anonymous bundle: `numbers` of different names by kind, and files that were left out.
 
-    `kept` are names too ordinary to be replaced wherever they stand.
+    `kept` are names that were not replaced everywhere, because they are too ordinary.
     """
 
     numbers: tuple[tuple[str, int], ...]
@@ -65,7 +65,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundled:
-    """A bundle that was written: where, its size in bytes, the SHA-256 of its manifest, and the key that signed it."""
+    """A bundle that was written: its path, size in bytes, the SHA-256 of its manifest, and its signer."""
 
     path: str
     size: int
@@ -77,7 +77,7 @@ class Bundled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unbundled:
-    """A bundle that was checked and unpacked: into which folder, and by which key it is signed (None: by none)."""
+    """A bundle that was checked and unpacked: its folder, and its signer (None if it is not signed)."""
 
     folder: str
     manifest: Manifest

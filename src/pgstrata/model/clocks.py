@@ -39,9 +39,9 @@ class ClockOffset:
 
 
 def offset_between(host: ClockOffset | None, other: ClockOffset | None) -> ClockOffset | None:
-    """The clock of a host minus that of another one, by both offsets from the coordinator's, of which errors add up.
+    """The clock of a host minus that of another one, from their offsets from the coordinator's; their errors add up.
 
-    None stands for the coordinator itself; of two hosts the way between them is not known.
+    None stands for the coordinator itself. Between two other hosts the round-trip time is not known.
     """
     if other is None:
         return host

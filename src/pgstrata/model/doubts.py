@@ -222,9 +222,9 @@ class ColdStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InSequence:
-    """Environments of which all runs began before, or after, all of the baseline's, in every cell that both have.
+    """Environments of which all runs began before, or after, all runs of the baseline, in every cell that both have.
 
-    `of` is the number of environments whose time stamps tell.
+    `of` is the number of environments that could be checked by time stamps.
     """
 
     code: ClassVar = "measured_in_sequence"
@@ -237,8 +237,8 @@ class InSequence:
 class DriftingRepeats:
     """Repeats that rise or fall from the first to the last, in more series (environment and cell) than chance explains.
 
-    `change` is the middle ratio of the last value of a series to its first; `alike` of the `of` series changed in its
-    direction. `timed`: whether time stamps or the order of the file give their order.
+    `change` is the median ratio of the last value of a series to its first; `alike` of the `of` series changed in that
+    direction. `timed`: whether the order is by time stamps; otherwise it is that of the file.
     """
 
     code: ClassVar = "repeats_drift"

@@ -338,7 +338,7 @@ class Experiment:
     query_text: bool = True
     order: Order = Order.RANDOM
     prices: Mapping[str, Price] = field(default_factory=dict)
-    """Of an hour of the machine, by the name of an environment; the same measurements serve any price."""
+    """The price of an hour of the machine, by the name of an environment; measurements do not depend on it."""
 
     @property
     def hosts(self) -> tuple[HostSpec, ...]:
@@ -347,17 +347,17 @@ class Experiment:
 
     @property
     def client_sides(self) -> tuple[tuple[HostSpec, ...], ...]:
-        """Machines that load one server together, each set once, in the order of the environments."""
+        """The different values of `Environment.client_hosts`, in the order of the environments."""
         return tuple(dict.fromkeys(environment.client_hosts for environment in self.environments))
 
     @property
     def machines(self) -> tuple[HostSpec, ...]:
-        """Where servers run and load comes from, each once: servers' first."""
+        """The machines of servers and clients, each once, those of servers first."""
         return tuple(dict.fromkeys((*self.hosts, *(host for side in self.client_sides for host in side))))
 
     @property
     def elsewhere(self) -> tuple[HostSpec, ...]:
-        """Those of its machines that are others than this one."""
+        """Its machines except this one."""
         return tuple(host for host in self.machines if host.remote)
 
     @property
@@ -372,7 +372,7 @@ class Experiment:
 
     @property
     def one_rig(self) -> bool:
-        """Whether all servers run on one machine and are loaded from the same machines: noise is then theirs."""
+        """Whether all servers run on one machine and are loaded from the same one: only then noise is comparable."""
         return self.only_host is not None and len(self.client_sides) == 1
 
     def on_host(self, host: HostSpec) -> Experiment:

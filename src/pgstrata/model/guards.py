@@ -263,11 +263,11 @@ _DATA: Final = _guards(
     ("measured_once", "one run is taken for what an environment does", "an environment with a single value"),
     ("cold_start", "caches that fill are taken for the environment", "the first value is far worse than the others"),
     ("measured_in_sequence", "a machine that drifts is taken for the environment that was measured last",
-     "time stamps: all runs of one environment began before all of the other"),
+     "by their time stamps, all runs of one environment began before all runs of another"),
     ("repeats_drift", "a machine that warms up or ages is taken for scatter",
-     "repeats rise or fall together (Kendall's S over all series at 1 %), typically by 1 % and more"),
+     "repeats rise or fall together (Kendall's S over all series at 1 %), typically by 1 % or more"),
     ("turns_contradicted", "runs one after the other are taken for turns",
-     "there are blocks, but by the time stamps one environment was measured before the other"),
+     "there are blocks, but by their time stamps all runs of one environment began before all runs of another"),
 )  # fmt: skip
 
 GUARDS: Final[Mapping[str, Guard]] = {

@@ -1,4 +1,4 @@
-"""The order of levels: versions, numbers, sizes, durations. Pure; nothing here knows what is measured."""
+"""The order of levels: versions, numbers, sizes, durations. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from pgstrata.units import parse_bytes, parse_duration
 
 LISTED: Final = "environment"
-"""The factor of environments that are only listed, such as those of a table."""
+"""The factor name for environments that have only names, such as those of a table."""
 
 # 16, 9.6.24, maven:9.6, v6.12.5, 9.6beta1, 18rc1, 19devel, 4.7-rc3, 6.1.0-18-amd64: a number with dots behind the name
 # of a supplier, a stage before the release, or the number of a package and its flavour.
@@ -32,7 +32,7 @@ Key = tuple[float, ...]
 
 
 def version_key(level: str) -> Key | None:
-    """What versions are sorted by: 3.9 < 3.10, 9.6beta1 < 9.6rc1 < 9.6 < 9.6.1; None for what is no version."""
+    """The sort key of a version: 3.9 < 3.10, 9.6beta1 < 9.6rc1 < 9.6 < 9.6.1; None if the level is not a version."""
     found = _VERSION.fullmatch(level)
     if found is None:
         return None
@@ -43,7 +43,7 @@ def version_key(level: str) -> Key | None:
 
 
 def order_levels(factor: str, levels: Sequence[str]) -> tuple[str, ...]:
-    """Levels by what they mean: versions of servers and kernels, numbers, sizes, durations; else as they are."""
+    """Levels sorted as versions (of servers and kernels), numbers, sizes or durations; else in the given order."""
     for read in (version_key,) if factor in _VERSIONED else (_number, _size, _duration):
         keys = {level: read(level) for level in levels}
         known = {level: key for level, key in keys.items() if key is not None}
@@ -53,7 +53,7 @@ def order_levels(factor: str, levels: Sequence[str]) -> tuple[str, ...]:
 
 
 def order_by_number(levels: Sequence[str]) -> tuple[str, ...]:
-    """The levels by version or number; empty where they have none, or one has not."""
+    """The levels sorted by version or number; empty if one of them has neither."""
     for factor in ("server", LISTED):
         if ordered := _order_bare(factor, levels):
             return ordered
@@ -61,10 +61,10 @@ def order_by_number(levels: Sequence[str]) -> tuple[str, ...]:
 
 
 def sort_levels(name: str, levels: Sequence[str]) -> tuple[str, ...]:
-    """Levels of what has this name in the order in which people expect them; the given order has no influence.
+    """Levels of the dimension `name`, in the order that people expect; the given order has no influence.
 
-    As `order_by_number`; numbers are taken as versions where the name says so (`version`, `kernel` ...), and with a
-    fraction below one never. What has no number at all is sorted as text, its digits by their value.
+    They are sorted as by `order_by_number`. Numbers are taken as versions, except if some begin with "0." and the name
+    does not suggest versions (`version`, `kernel` ...). Levels without numbers are sorted as text, digits by value.
     """
     known = tuple(sorted(dict.fromkeys(levels), key=_natural))
     fractions = any(level.startswith("0.") for level in known) and _NAMED_VERSION.search(name) is None
@@ -75,7 +75,7 @@ def sort_levels(name: str, levels: Sequence[str]) -> tuple[str, ...]:
 
 
 def _order_bare(factor: str, levels: Sequence[str]) -> tuple[str, ...]:
-    """`order_levels` without a name that all levels begin with; empty where some have no order."""
+    """`order_levels` without the text with which all levels begin; empty if the levels have no order."""
     start = _LETTERS.match(levels[0]) if levels else None
     shared = start.group() if start is not None else ""
     if shared and all(level.startswith(f"{shared}-") for level in levels):
@@ -89,7 +89,7 @@ def _order_bare(factor: str, levels: Sequence[str]) -> tuple[str, ...]:
 
 
 def _natural(level: str) -> tuple[tuple[int, int, str], ...]:
-    """Digits by their value, before letters."""
+    """A sort key for text: digits by their value, before letters."""
     return tuple(
         (0, int(part), part) if part.isdecimal() and part.isascii() else (1, 0, part.casefold())
         for part in _DIGITS.split(level)
@@ -110,7 +110,7 @@ def _duration(level: str) -> Key | None:
 
 
 def _quantity(parse: Callable[[str], float], level: str) -> Key | None:
-    """Nothing has no need of a unit."""
+    """A size or duration by its parser; "0" needs no unit. None if it cannot be parsed."""
     if level.strip() == "0":
         return (0.0,)
     try:

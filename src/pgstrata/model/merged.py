@@ -1,4 +1,4 @@
-"""Studies of several machines, boots or days as one: its parts, and what can be said of them together."""
+"""A merged study (of several machines, boots or days): its parts, and the results of all parts together."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pgstrata.model.study import Study
 
 HOST: Final = "host"
 LEAST_INSTANCES: Final = 3
-"""Machines of one type from which on something can be said of the type."""
+"""Minimum number of machines of one type for a result about the type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedHead:
-    """What parts differ in (`host`, `boot`, `day` ...), and their names in the order of merging."""
+    """The factor by which parts differ (`host`, `boot`, `day` ...), and their names in the order of merging."""
 
     format: int
     factor: str
@@ -24,7 +24,7 @@ class MergedHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedPart:
-    """A study that was merged; `kind` are the facts of its server's machine that make its type, empty if unknown."""
+    """A study that was merged; `kind` is the type of the server's machine, made of its facts, empty if unknown."""
 
     name: str
     study: Study
@@ -33,7 +33,7 @@ class MergedPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unlike:
-    """Why two parts cannot be merged: `what` they do not have the same, or the identity of a `run` that is in both."""
+    """Why two parts cannot be merged: `what` is different in them, or the identity of a `run` that both have."""
 
     first: str
     other: str
@@ -51,10 +51,10 @@ class PartComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
-    """Two parts compared by what shares no block: values of either are drawn alone, so that drift is not excluded.
+    """A comparison of two parts without pairing: they share no block, so a drift is not excluded.
 
-    `effect` is value in `part` / value in `reference`, of an environment's ratio to its baseline, or of its level.
-    `values` and `base_values` are numbers of blocks.
+    `effect` is the value in `part` ÷ the value in `reference`. The value is an environment's ratio to its baseline, or
+    the metric itself. `values` and `base_values` are the numbers of blocks in `part` and in `reference`.
     """
 
     environment: str
@@ -69,9 +69,9 @@ class Between:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeEffect:
-    """An environment against the baseline on machines of one type, each machine counted once, with 95 % of confidence.
+    """An environment against the baseline on machines of one type, each counted once, at 95 % confidence.
 
-    Without enough `instances` there is neither effect nor interval: nothing can be said of the type.
+    With fewer than `LEAST_INSTANCES` machines there is neither effect nor interval.
     """
 
     kind: str
@@ -83,9 +83,9 @@ class TypeEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedAnswer:
-    """All that can be said of studies together.
+    """All results of a merged study.
 
-    `unlike` are settings that differ between parts in the same environment, by name.
+    `unlike` are names of settings that differ between parts in the same environment.
     """
 
     name: str

@@ -11,7 +11,7 @@ from pgstrata.model.runs import Validity
 
 
 class Repeats(StrEnum):
-    """How the repeats of others' measurements were made, as whoever imports them says: nothing else can tell."""
+    """How repeats of imported measurements were made, as the user says: files do not show it."""
 
     IN_TURNS = "in-turns"
     ONE_AFTER_ANOTHER = "one-after-another"
@@ -33,7 +33,7 @@ class PairingKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSpan:
-    """When something was measured: its start as ISO 8601 with offset, and its length in seconds, 0 where unknown."""
+    """The time of a measurement: its start as ISO 8601 with offset, and its length in seconds, 0 if unknown."""
 
     started: str
     seconds: float

@@ -1,7 +1,7 @@
-"""Servers older than those for which settings are written: since when there is what, and the words of their time. Pure.
+"""Servers before 9.6: the versions since which there are features, and the words that old ones know. Pure.
 
-Numbers are PostgreSQL's server_version_num. Only what means the same is put into other words: a setting that an old
-server cannot follow is given to it as it is, and the server refuses it by name.
+Numbers are PostgreSQL's server_version_num. A setting is translated only if the old server has one that means the same.
+Other settings are passed on unchanged, and a server that does not know one refuses it by name.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _SEGMENT: Final = 16 * 1024**2
 _SEGMENTS_BETWEEN: Final = 3
 _SIZE: Final = re.compile(r"^\s*(?P<number>\d+)\s*(?P<unit>kB|MB|GB|TB|)\s*$")
 _UNITS: Final[Mapping[str, int]] = {"kB": 1024, "": 1024**2, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
-# What a server did before it had the setting, by setting: the version that brought it, and the value that means that.
+# By setting: the version that introduced it, and the value that stands for what servers did before.
 _ALWAYS_SO: Final[Mapping[str, tuple[int, str]]] = {
     "huge_pages": (_HUGE_PAGES_SINCE, "off"),
     "wal_level": (_WAL_LEVEL_SINCE, "minimal"),
     "max_wal_senders": (_WAL_LEVEL_SINCE, "0"),
 }
-# Without a counterpart and of no effect on results: how many files are kept at least, and reading ahead by hints.
+# Settings without a counterpart and without an effect on results: minimum of WAL that is kept, and prefetching.
 _LEFT_OUT: Final[Mapping[str, int]] = {"min_wal_size": _WAL_SIZE_SINCE, "effective_io_concurrency": _PREFETCH_SINCE}
 
 
 def settings_of_its_time(settings: Mapping[str, str], version: int) -> Mapping[str, str]:
-    """The settings as a server of that version knows them; all of them as they are from 9.5 on, or if it is 0.
+    """The settings as a server of that version knows them; unchanged from 9.5 on, or if the version is 0 (unknown).
 
-    `max_wal_size` becomes `checkpoint_segments`, a third of it in segments of 16 MB, at least 1: the formula of the
-    release notes of 9.5, which made the one from the other.
+    `max_wal_size` becomes `checkpoint_segments`: a third of it in segments of 16 MB, at least 1. This is the formula of
+    the release notes of 9.5, in reverse.
     """
     if not version or version >= _WAL_SIZE_SINCE:
         return settings

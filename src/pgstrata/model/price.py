@@ -1,4 +1,4 @@
-"""Prices of machines, and what throughput costs."""
+"""Prices of machines, and the cost of throughput."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from pgstrata.model.answer import Interval, Verdict
 
 PEAK: Final = "peak"
-"""The place of a finding over a curve of clients: in each block the one that is best in all other blocks."""
+"""The place of a finding over a curve of clients: in each block, the cell that is best in all other blocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Of an hour of a machine. `as_of` is the day of the price (ISO 8601), `includes` what is paid with it."""
+    """The price of an hour of a machine. `as_of` is its date (ISO 8601), `includes` what the price covers."""
 
     amount: float
     currency: str
@@ -26,16 +26,16 @@ class Price:
 
     @property
     def text(self) -> str:
-        """As in an experiment file: 1.4464 USD."""
+        """The price as in an experiment file: 1.4464 USD."""
         return f"{self.amount:g} {self.currency}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What the throughput of an environment costs in `cells`: one cell, or a curve of clients at its peak.
+    """The cost of an environment's throughput in `cells`: one cell, or a curve of clients at its peak.
 
-    `rate` is the median over blocks of transactions per second, or of the highest rate within the objective, and
-    `interval` the ends at `confidence` of that median, None where there are too few blocks.
+    `rate` is the median over blocks of transactions per second, or of the highest rate within the objective.
+    `interval` is its interval at `confidence`, None with too few blocks.
     """
 
     environment: str
@@ -46,7 +46,7 @@ class Cost:
     interval: tuple[float, float] | None
     confidence: float | None
     dominated_by: str = ""
-    """One that costs no more and is certainly faster, or costs less and is certainly as fast; empty without one."""
+    """An environment that costs no more and is certainly faster, or costs less and is certainly as fast; or empty."""
 
     def per_unit(self, rate: float) -> float:
         """Transactions for one unit of money, at a rate per second."""
@@ -83,7 +83,7 @@ class ValueFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worth:
-    """All that prices say of a study: costs and findings by cells and environment; environments without a price."""
+    """The results by prices: costs and findings by cells and environment; `unpriced` environments have no price."""
 
     costs: Sequence[Cost]
     findings: Sequence[ValueFinding]

@@ -90,7 +90,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpRoute:
-    """How clients reach a server by TCP: the address at which it listens, and those that they may come from.
+    """How clients reach a server by TCP: the address at which it listens, and the addresses of clients.
 
     `known_port` is one on which the server's machine is known to answer, 0 where none has to be known. Where the
     address is translated, `server` is the one that clients connect to, `listen` the one at which the server listens,

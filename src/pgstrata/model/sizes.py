@@ -15,7 +15,7 @@ FOREIGN_FILE: Final = 32 * _MIB
 FOREIGN_FILES: Final = 1024 * _MIB
 """All files of an import together."""
 FOREIGN_LOG: Final = 256 * 1024
-"""What is read of a log beside a result."""
+"""The beginning of a log of pgbench that is read for an import."""
 PLAN_TEXT: Final = 16 * _MIB
 """Scripts and options in a plan, in characters, counted in each cell and environment that has them."""
 FLOOR_FILE: Final = _MIB

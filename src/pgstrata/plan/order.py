@@ -34,10 +34,10 @@ def _turns(experiment: Experiment, number: int, together: Collection[str]) -> tu
 
 
 def _grouped(experiment: Experiment, number: int, order: Sequence[Environment]) -> Sequence[Sequence[Environment]]:
-    """Each environment for itself; those of a machine that is booted together with all that ask for the same boot.
+    """One group for each environment, or on machines that are booted, one for all that ask for the same boot.
 
-    So each block boots each of them once: boots are its whole plots, environments within a boot its subplots. Boots are
-    shuffled for themselves, because the first of many environments would mostly be one of the largest group.
+    So each block does each boot once: boots are its whole plots, environments within a boot its subplots. Boots are
+    shuffled separately: in the order of environments the largest group would mostly come first.
     """
     booted = booted_hosts(experiment.environments)
     if not booted:

@@ -31,10 +31,10 @@ class Supply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """How the machine of a server and that of its clients stand to each other.
+    """The relation between the machine of a server and that of its clients.
 
-    `clocks` is how the server's clock differs from the clients', None where it is the same; `shared` is what two hosts
-    have in common.
+    `clocks` is the offset of the server's clock from the clients', None if it is the same clock. `shared` are resources
+    that the two hosts have in common.
     """
 
     clocks: ClockOffset | None = None
@@ -43,10 +43,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generator:
-    """Where a load generator is.
+    """The place of a load generator.
 
-    `host` acts as the user that clients run as; files lie below `scratch`, in memory if there is such a place; `clocks`
-    is how the clock there differs from the coordinator's, None where it is that.
+    `host` acts as the user that clients run as. Files are below `scratch`, in memory if possible. `clocks` is the
+    offset of the clock there from the coordinator's, None on the coordinator's own machine.
     """
 
     host: Host
@@ -56,10 +56,10 @@ class Generator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientHost:
-    """Where load comes from, since it was connected to; there is one generator.
+    """The machine of clients over its present connection; it has one load generator.
 
-    Statements (`sql`) come from its machine. `drivers` are those of the study's cells, by key. `facts` are kept with
-    the runs whose server is elsewhere, and `fingerprint` is what they say.
+    Statements (`sql`) come from this machine. `drivers` are those of the study's cells, by key. `facts` are kept with
+    runs whose server is on another machine; `fingerprint` is parsed from them.
     """
 
     generators: tuple[Generator, ...]
@@ -80,15 +80,15 @@ class ClientHost:
 
     @property
     def clocks(self) -> ClockOffset | None:
-        """How its clock differs from the coordinator's; None where it is the coordinator's."""
+        """The offset of its clock from the coordinator's; None on the coordinator's own machine."""
         return self.generators[0].clocks
 
 
 class ClientSide(Protocol):
-    """Where load comes from, by whatever connections there are just now."""
+    """The machine of clients, whose connection may be replaced during a study."""
 
     def observe(self) -> ClientHost:
-        """What it is, looked at once for each connection; HostLostError."""
+        """The machine over its present connection, observed once for each connection; HostLostError if it is lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,11 +122,11 @@ class Target(Protocol):
         """Have it up as these environments ask, which all ask for the same; nothing where it is up so already.
 
         Args:
-            environments: those of a visit.
-            fresh: where they ask for a boot, it must be one that no visit has used yet: boots are what is repeated.
+            environments: the environments of a visit.
+            fresh: if they ask for a boot, it must be one that no visit has used: the boot is the unit of replication.
 
         Raises:
-            HostNotFitError: it cannot be, or did not come up as it was told to.
+            HostNotFitError: it cannot be booted that way, or did not come up as asked.
         """
 
     def ready(self) -> None:
@@ -139,7 +139,7 @@ class Target(Protocol):
         """Leave it at the end of a visit, also of one that did not come as far as `ready`."""
 
     def give_back(self) -> None:
-        """Bring it back to the boot in which it was found, if it has another one; at the end of a pass over a plan."""
+        """At the end of a pass over a plan: boot its own kernel again, if it runs another one."""
 
     def silent(self) -> bool:
         """Whether it should answer, and the connection to it is broken."""

@@ -147,15 +147,15 @@ class Servers:
                 assert_never(never)
 
     def fetch_for(self, spec: ServerSpec, machine: str) -> tuple[str, str]:
-        """The prefix, in the cache, and the supplier of a server for another architecture; it is not started here.
+        """Fetch a server for another architecture; return its prefix in the cache and its supplier.
 
         Args:
             spec: embedded, a major version of the catalogue, or maven: and a major version.
             machine: what `uname -m` prints there.
 
         Raises:
-            HostNotFitError: there is none for it, or it cannot be fetched.
-            UsageError: the level names nothing.
+            HostNotFitError: there is no such server for that architecture, or it cannot be fetched.
+            UsageError: there is no such version.
         """
         match spec.kind:
             case ServerKind.EMBEDDED:
@@ -166,9 +166,9 @@ class Servers:
                 archive = jar_of(spec.value)
             case ServerKind.PREFIX | ServerKind.BUILD | ServerKind.DSN:
                 raise HostNotFitError(
-                    f"{spec.text} is for {self.fetcher.machine} here, and that host is {machine}",
-                    remedy="take one that is there for both (embedded, 14 to 18), or build it over there and name that "
-                    "installation: prefix:DIR",
+                    f"{spec.text} is built for {self.fetcher.machine}, and that host is {machine}",
+                    remedy="choose a server that exists for both (embedded, 14 to 18), or build it over there and name "
+                    "that installation: prefix:DIR",
                 )
             case _ as never:
                 assert_never(never)

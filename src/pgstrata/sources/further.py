@@ -1,7 +1,7 @@
-"""Columns of a table beside those that are compared: time, length, validity, provenance, dimensions. Pure.
+"""Optional columns of a table of results: time, length, validity, provenance, dimensions. Pure.
 
-A table of somebody's own may have columns of these names that hold something else. A column is used where all of its
-fields can be read, and otherwise it is one of the dimensions.
+A user's own table may have columns of these names that mean something else. So a column is used only if all of its
+fields can be read; otherwise it is one of the dimensions.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pgstrata.model.runs import Validity
 from pgstrata.sources.moments import parse_moment, render_moment
 
 FURTHER: Final = ("started", "seconds", "validity", "opening", "repeats", "source")
-"""When it was measured and for how long, whether it counts, the first fifth of the run against the rest, how repeats
-were made, and where it comes from."""
+"""Start and length of the measurement, its validity, the first fifth of the run relative to the rest, how repeats were
+measured, and the source file."""
 
 _Value = TypeVar("_Value")
 Rows = Sequence[Mapping[str, str]]
@@ -25,7 +25,10 @@ Rows = Sequence[Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Further:
-    """Observations with what further columns say of them, and the names of those that say nothing of their own."""
+    """Observations completed from optional columns; `ignored` are columns that are neither used nor explained.
+
+    A column is explained if the environment and cell of a row determine its value.
+    """
 
     observations: tuple[Observation, ...]
     repeats: Repeats | None
@@ -33,12 +36,12 @@ class Further:
 
 
 def add_further(observations: Sequence[Observation], rows: Rows, names: Sequence[str]) -> Further:
-    """Complete observations.
+    """Complete observations by optional columns.
 
     Args:
         observations: one for each row.
-        rows: fields of the further columns by the name of the column.
-        names: of these columns, in the order of the table.
+        rows: fields of the optional columns, by the name of the column.
+        names: names of these columns, in the order of the table.
     """
     called = {name: next((each for each in names if each.casefold() == name), name) for name in FURTHER}
     starts = _read(rows, called["started"], _to_moment)
@@ -71,7 +74,7 @@ def add_further(observations: Sequence[Observation], rows: Rows, names: Sequence
 
 
 def _read(rows: Rows, name: str, read: Callable[[str], _Value]) -> list[_Value | None] | None:
-    """The values of a column, None where a field is empty; None for a column that is not there or holds others."""
+    """The values of a column, None for each empty field; None if there is no such column, or a field cannot be read."""
     texts = [row.get(name, "") for row in rows]
     if not any(texts):
         return None
@@ -103,7 +106,7 @@ def _to_share(text: str) -> float:
 
 
 def _find_unused(observations: Sequence[Observation], names: Sequence[str]) -> tuple[str, ...]:
-    """Columns that hold something which neither the environment nor the cell of a row tells."""
+    """Columns with values that do not follow from the environment and the cell of a row."""
     unused = []
     for name in names:
         levels: dict[tuple[str, str], set[str]] = {}

@@ -17,7 +17,7 @@ _DECIMALS: Final = (3, 6, 9)
 
 
 def parse_moment(text: str) -> datetime | None:
-    """A time with its offset (UTC where it names none), or None; numbers count from 1970 in s, ms, µs or ns."""
+    """A time with its offset (UTC if it has none), or None; numbers are s, ms, µs or ns since 1970."""
     text = text.strip()
     try:
         if found := _EPOCH.fullmatch(text):
@@ -29,7 +29,7 @@ def parse_moment(text: str) -> datetime | None:
 
 
 def render_moment(moment: datetime) -> str:
-    """ISO 8601 with offset, to the second where it is whole."""
+    """ISO 8601 with offset; without a fraction if the second is whole."""
     return moment.isoformat(timespec="auto")
 
 

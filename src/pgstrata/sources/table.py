@@ -115,7 +115,7 @@ def parse_metrics(text: str, source: str) -> tuple[ResultTable, ...]:
         return (parse_table(text, source),)
     names = dict.fromkeys(fields[place] for _, fields in records if place < len(fields) and fields[place])
     if len(names) > MOST_METRICS:
-        what = f"there are {len(names):,} metrics, and at most {MOST_METRICS} can be exported together"
+        what = f"the file has {len(names):,} metrics, and at most {MOST_METRICS} can be exported together"
         raise UsageError(what, where=source, remedy="split the file by its metrics")
     return tuple(parse_table(text, source, metric=name) for name in names) or (parse_table(text, source),)
 

@@ -1,4 +1,4 @@
-"""Observations as an open table, which `pgstrata decide` and everything else that reads CSV takes. Pure."""
+"""Observations as a CSV table, which `pgstrata decide` and other programs can read. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RESERVED: Final = frozenset({"block", *_FIRST, *FURTHER})
 
 
 def render_observations(observations: Sequence[Observation], repeats: Repeats | None) -> str:
-    """CSV with a header: one row for each measurement; columns that nothing would stand in are left out."""
+    """CSV with a header: one row for each measurement; columns that would be empty are left out."""
     rows = list(tidy_rows(observations, repeats))
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, fieldnames=tidy_columns(observations, repeats), lineterminator="\n", restval="")
@@ -27,7 +27,7 @@ def render_observations(observations: Sequence[Observation], repeats: Repeats | 
 
 
 def tidy_columns(observations: Sequence[Observation], repeats: Repeats | None) -> tuple[str, ...]:
-    """Names of the columns, in their order; a dimension that is called like a column of the file gets a mark."""
+    """Names of the columns, in their order; a dimension with the name of another column gets the suffix (dimension)."""
     names = dict.fromkeys(dimension_column(name) for each in observations for name in each.dimensions)
     return (
         *(("block",) if any(each.key is not None for each in observations) else ()),
@@ -42,10 +42,10 @@ def tidy_columns(observations: Sequence[Observation], repeats: Repeats | None) -
 
 
 def render_history(observations: Sequence[Observation]) -> str:
-    """CSV as Otava reads it: a row for each environment and turn by time, a column for each metric (of each cell).
+    """CSV in Otava's format: a row for each environment and turn, by time; a column for each metric (of each cell).
 
-    The columns before `block` included are attributes; those of metrics begin with the cell where there are several. A
-    row that lacks a measurement has an empty field.
+    The columns up to `block` are time and attributes. If there are several cells, the columns of metrics begin with the
+    cell. A missing measurement is an empty field.
 
     Raises:
         ValueError: an observation has no time stamp.
@@ -79,7 +79,7 @@ def dimension_column(name: str) -> str:
 
 
 def tidy_rows(observations: Sequence[Observation], repeats: Repeats | None) -> Iterator[dict[str, str | float]]:
-    """One row for each measurement, without fields that are empty. Values have all their digits."""
+    """One row for each measurement, without empty fields. Values have all their digits."""
     for each in observations:
         row: dict[str, str | float] = {"environment": each.target, "cell": each.cell or ALL_CELLS}
         if each.key is not None:

@@ -1,4 +1,4 @@
-"""An interval for a median that assumes nothing of the distribution."""
+"""A confidence interval for a median that makes no assumption about the distribution."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float, float] | None:
-    """Two of the ordered values that enclose the median, and the probability with which they do at least.
+    """Two of the ordered values that enclose the median, and the minimum probability that they do.
 
     The number of values below the median is binomial with p = 1/2 (Hahn & Meeker 1991, section 5.2). The narrowest
-    symmetric pair that reaches `confidence` is taken; None where not even the extremes do, below six values at 95 %.
+    symmetric pair that reaches `confidence` is taken; None if not even the extremes do (fewer than six values at 95 %).
     """
     ordered, n = sorted(values), len(values)
     outside, best = 0.0, None

@@ -1,10 +1,10 @@
-"""The best of several noisy values in each block, without the luck of having been chosen.
+"""The peak over several loads in each block, without the bias of taking the largest of noisy values.
 
-The largest of several noisy values is too high on average, the more so the more of them are nearly alike: of two
-environments with the same peak, that with the flatter one would seem to be ahead. So each block has its value at the
-load that is best in the median of all other blocks, in whose choice it takes no part (cross-validation that leaves one
-out: Stone, Journal of the Royal Statistical Society B 36, 1974). Where loads are nearly alike the lower one may be
-chosen, which costs less than they differ by.
+The largest of several noisy values is too high on average, and more so if many of them are nearly alike. Of two
+environments with the same peak, the one with the flatter curve would seem to be ahead. So each block contributes its
+value at the load with the best median in all other blocks, in the choice of which it takes no part (leave-one-out
+cross-validation: Stone, Journal of the Royal Statistical Society B 36, 1974). If loads are nearly alike, the lower one
+may be chosen, which costs less than their difference.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _FEWEST: Final = 3
 
 
 def peak_values(values: FloatArray) -> FloatArray:
-    """The value of each block at the peak, shape (blocks,); empty for fewer than three blocks.
+    """The value of each block at the peak, shape (blocks,); empty with fewer than three blocks.
 
     Args:
-        values: shape (loads, blocks), at least one load.
+        values: values by load and block, shape (loads, blocks), at least one load.
     """
     blocks = values.shape[1]
     if blocks < _FEWEST:

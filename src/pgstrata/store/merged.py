@@ -1,4 +1,4 @@
-"""Merged studies on disk: `merged.json`, and below `parts` each study as it was."""
+"""Merged studies on disk: `merged.json`, and a copy of each study below `parts`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_PARTS: Final = 100
 
 
 def load_merged_head(folder: Path) -> MergedHead:
-    """What was merged; StudyError where the file is damaged or of another format."""
+    """Read `merged.json`; StudyError if the file is damaged or has another format."""
     path = folder / MERGED_FILE
     with storage_errors(folder):
         content = reading.read_regular(path, most=sizes.MARKER)
@@ -39,11 +39,12 @@ def load_merged_head(folder: Path) -> MergedHead:
         if not 1 < len(set(head.parts)) == len(head.parts) <= _MOST_PARTS:
             raise ValueError(f"it names {len(head.parts)} parts")  # noqa: TRY301 - one message for all
     except (ValueError, TypeError, KeyError) as error:
-        what = f"the file that says what was merged is damaged: {error}"
+        what = f"the file of a merged study is damaged: {error}"
         raise StudyError(what, where=str(path), remedy="merge the studies again") from error
     if head.format != FORMAT:
         remedy = "use the pgstrata that made it, or a newer one"
-        raise StudyError(f"the merged study has format {head.format}", where=str(path), remedy=remedy)
+        what = f"the merged study has format {head.format}, and this pgstrata reads format {FORMAT}"
+        raise StudyError(what, where=str(path), remedy=remedy)
     return head
 
 
@@ -54,17 +55,17 @@ def write_merged(
     derive: Callable[[Path], None],
     accept: Callable[[Path], object],
 ) -> None:
-    """Copy studies into a folder that is not there yet, which appears as a whole.
+    """Copy studies into a new folder, which is complete or does not exist.
 
     Args:
-        target: the folder.
-        factor: what the parts differ in.
+        target: path of the new folder.
+        factor: the factor by which the parts differ.
         parts: folders of studies by the name of their part.
         derive: makes the catalogue of a part.
-        accept: called with the folder before it gets its place; what it raises refuses it.
+        accept: called with the temporary folder before it is renamed; an exception refuses it.
 
     Raises:
-        StudyError: there is something at the path already, or one of them is no study.
+        StudyError: the path exists already, or one of the folders is no study.
     """
     target = target.absolute()
     require_free(target)

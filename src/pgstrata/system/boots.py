@@ -1,6 +1,6 @@
-"""Scripts that boot a host into another kernel once, see whether it runs it, and bring its own one back.
+"""Scripts that boot a host into another kernel once, check whether it runs that kernel, and boot its own one again.
 
-The default entry of a boot loader is never changed: each way counts for one boot, and any reboot after it ends it.
+The default entry of a boot loader is never changed: each way is good for one boot, and the next reboot ends it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pgstrata.model.changes import Change, ShellScript
 BOOTED: Final = "the booted kernel"
 """The name of the change in a ledger."""
 OTHERWISE: Final = "another boot"
-"""What is read where the host runs anything else than it was asked to."""
+"""What is read if the host runs anything else than it was asked to."""
 REBOOTS: Final = 75
-"""Exit code of an undo that has begun a reboot, which will have undone it."""
+"""Exit code of an undo that has begun a reboot; the change is undone when the host is back."""
 
 
 class BootWay(StrEnum):
@@ -33,9 +33,9 @@ class BootWay(StrEnum):
 class NextBoot:
     """One boot: of `release`, with `options` among the words of its command line, and none of `unwanted`.
 
-    `unwanted` are those of other boots of a study, so that a host runs one of them at a time. `entry` is the loader's
-    name of it (GRUB, systemd-boot); `image`, `initrd` (empty for none) and `line`, the whole command line, are what
-    kexec needs.
+    `unwanted` are the words of other boots of the study, so that the boots can be told from each other. `entry` is the
+    name of the boot loader's entry (GRUB, systemd-boot). kexec needs `image`, `initrd` (empty for none) and `line`, the
+    whole command line.
     """
 
     release: str
@@ -100,7 +100,7 @@ _UNDO: Final = f"""{_RUNS}{_REBOOT}{_FORGET}
 if runs "$1" "$2" "$3"; then now="$1${{2:+ }}$2"; else now="{OTHERWISE}"; fi
 if [ "$now" != "$9" ]; then
     restart reboot
-    echo "it is rebooting now, into its default kernel: give the same command again when it is back" >&2
+    echo "the host is rebooting into its default kernel: give the same command again when it is back" >&2
     exit {REBOOTS}
 fi
 case $4 in
@@ -132,14 +132,14 @@ fi
 :
 """
 )
-"""Prints sections, each below a line `==> NAME`: what a machine has to be booted with (`boots.menu`)."""
+"""Prints sections, each below a line `==> NAME`: kernels and boot loaders of a machine (for `boots.menu`)."""
 
 
 def boot_change(boot: NextBoot) -> Change:
     """Boot once as asked. The reboot has begun when the change has been made; undoing it is a reboot, too.
 
-    What is read says whether the host runs what was asked for, or anything else, so that whatever its default kernel
-    is by then counts as undone.
+    The reading only says whether the host runs what was asked for. So any other kernel counts as undone, whatever the
+    default is by then.
     """
     seen = (boot.release, " ".join(boot.options), " ".join(boot.unwanted))
     arguments = (*seen, str(boot.way), boot.entry, boot.image, boot.initrd, boot.line)

@@ -170,7 +170,7 @@ def write_beside(path: Path, content: bytes, *, mode: int | None = None) -> None
 
 @contextmanager
 def writing_new(path: Path) -> Iterator[IO[bytes]]:
-    """A stream into a new file, which appears whole when the block ends; nothing stays of one that fails.
+    """A stream into a new file, which appears complete when the block ends; nothing is left if the block fails.
 
     FileExistsError where there is something at the path already. A kill may leave a draft, as of `write_atomically`.
     """
@@ -192,7 +192,7 @@ def _open_new(path: Path) -> int:
 
 @as_owner
 def _publish(source: Path, target: Path) -> None:
-    """Give a file its name, which nothing else may have; by a rename where the file system knows no links."""
+    """Give a file a name that must be free; by a rename if the file system has no hard links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError as error:

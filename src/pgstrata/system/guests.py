@@ -46,8 +46,8 @@ Subsystem sftp internal-sftp
 SetEnv PGSTRATA_DATA={HOME}/data PGSTRATA_CACHE={HOME}/cache PGSTRATA_STATE={HOME}/state
 """
 
-# Its folder is the first argument. Archives of root's are unpacked by root, or by one who believes to be root. The
-# image holds the guest's host key: from its first byte on nobody else may read it.
+# The folder is the first argument. It runs as root, or under fakeroot, because files have to belong to root. The image
+# holds the guest's host key: from its first byte on nobody else may read it.
 ASSEMBLE: Final = f"""set -e
 umask 022
 cd -- "$1"

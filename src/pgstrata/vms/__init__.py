@@ -1,5 +1,5 @@
 """Virtual machines that pgstrata makes and boots, each from one image: a root file system and kernels.
 
-`kernels` chooses kernels and the modules that they need; `initramfs` and `image` make what is booted; `qemu`
-composes the command; `machine` boots it and waits until ssh reaches it.
+`kernels` chooses kernels and the modules that they need; `initramfs` and `image` make the files to boot; `qemu`
+composes the command; `machine` boots the machine and waits until ssh reaches it.
 """

@@ -1,7 +1,7 @@
 """Images of virtual machines in the cache: a root file system and kernels, made once.
 
-An image is a folder `vms/NAME`: `root.img`, `image.json`, `kernels/RELEASE/{vmlinuz,initrd.img}`, and the keys with
-which ssh knows the machine and is let in. Packages come from where this machine's own apt gets them.
+An image is a folder `vms/NAME`: `root.img`, `image.json`, `kernels/RELEASE/{vmlinuz,initrd.img}`, the host key of the
+machine, and the key with which ssh logs in. Packages come from this machine's own apt sources.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TOOLS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """An image that is there. `oldest` is the oldest kernel that its C library accepts; empty if it does not say so."""
+    """An image in the cache. `oldest` is the oldest kernel version that its C library accepts; empty if unknown."""
 
     name: str
     folder: Path
@@ -51,12 +51,12 @@ class Image:
 
 
 def images_folder(cache: str) -> Path:
-    """Where images lie."""
+    """The folder of all images."""
     return Path(cache, "vms")
 
 
 def find_image(cache: str, name: str) -> Image:
-    """An image by its name; HostNotFitError: it is not there, or not whole."""
+    """An image by its name; HostNotFitError if there is none, or if it is incomplete."""
     require_name(name)
     folder = images_folder(cache) / name
     try:
@@ -70,7 +70,7 @@ def find_image(cache: str, name: str) -> Image:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise HostNotFitError(
-            f"there is no image {name}", where=str(folder), remedy=f"make it: pgstrata vm build {name}"
+            f"there is no image called {name}", where=str(folder), remedy=f"make it: pgstrata vm build {name}"
         ) from error
 
 
@@ -81,30 +81,34 @@ def list_images(cache: str) -> tuple[Image, ...]:
 
 
 def require_name(name: str) -> None:
-    """UsageError where a name cannot be that of an image."""
+    """UsageError if an image cannot have that name."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name of an image", where="vm", remedy="use a-z, 0-9, dot, dash, underscore")
+        raise UsageError(
+            f"{name!r} is not a valid name for an image",
+            where="vm",
+            remedy="use a-z, 0-9, dots, hyphens and underscores, at most 40 characters",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
-    """Makes an image. `here` acts as the user of pgstrata; `note` is told what takes a while."""
+    """Makes an image. `here` acts as the user of pgstrata; `note` is called with what takes a while."""
 
     here: Host
     cache: str
     note: Callable[[str], None]
 
     def build(self, name: str, *, suite: str, kernels: Sequence[str]) -> Image:
-        """Make an image, in the place of one with the same name.
+        """Make an image; it replaces one with the same name.
 
         Args:
-            name: of the image.
-            suite: of the distribution, such as bookworm.
+            name: name of the image.
+            suite: suite of the distribution, such as bookworm.
             kernels: series or releases (6.1), path:FILE or build:TREE.
 
         Raises:
-            UsageError: no such name, or a level of a kernel that cannot be understood.
-            HostNotFitError: a program is missing, a kernel is not to be had, or it cannot run there.
+            UsageError: the name is not valid, or a kernel is given in a form that is not known.
+            HostNotFitError: a program is missing, a kernel is not available, or it cannot run in the image.
             CommandFailedError: a package could not be fetched.
         """
         require_name(name)
@@ -135,7 +139,7 @@ class Builder:
         releases = tuple(dict.fromkeys(self._kernel(folder, each) for each in kernels))
         for key in ("id", "host"):
             self._run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "pgstrata", "-f", str(folder / key))
-        self.note(f"fetching {image.suite} and making its root file system")
+        self.note(f"fetching packages of {image.suite} and making the root file system")
         archive = folder / "root.tar"
         mode = "root" if self.here.user == "root" else "unshare"
         self._run(
@@ -156,8 +160,8 @@ class Builder:
         files.write_new(folder / "image.json", json.dumps(facts).encode())
 
     def _kernel(self, folder: Path, level: str) -> str:
-        """Unpack a kernel and make its first file system; its release."""
-        self.note(f"fetching the kernel {level}")
+        """Unpack a kernel and make its initramfs; return its release."""
+        self.note(f"fetching kernel {level}")
         kind, _, value = level.partition(":")
         tree = folder / "boot" / re.sub(r"[^A-Za-z0-9.]", "_", level)
         files.make_folder(tree)
@@ -165,7 +169,11 @@ class Builder:
             return self._built(folder, tree, Path(value))
         if kind == "path" and value:
             if Path(value).suffix != ".deb":
-                raise UsageError(f"{value} is no package of a kernel", where=level, remedy="name a .deb, or build:TREE")
+                raise UsageError(
+                    f"{value} is not a Debian package of a kernel",
+                    where=level,
+                    remedy="name a .deb, or build:TREE",
+                )
             archive = tree / "kernel.deb"
             with _reading(value):
                 package = reading.read_regular(Path(value), most=sizes.KERNEL_PACKAGE)
@@ -182,7 +190,7 @@ class Builder:
         return self._take(folder, tree / "root", image, image.name.removeprefix("vmlinuz-"))
 
     def _built(self, folder: Path, tree: Path, source: Path) -> str:
-        """A kernel that was built in its source tree: its image, and its modules installed aside by its Makefile."""
+        """Take a kernel that was built in its source tree; its modules are installed into a folder of the image."""
         with _reading(source):
             reading.read_own(source / "Makefile", most=sizes.SCRIPT)
             said = reading.read_own(source / "include/config/kernel.release", most=sizes.MARKER)
@@ -214,7 +222,7 @@ class Builder:
         return release
 
     def _mirror(self, suite: str) -> str:
-        """Where this machine's apt gets that suite, or else the distribution's packages at all."""
+        """The address from which this machine's apt gets that suite, or else the suite of this machine."""
         listed = self._run("apt-get", "indextargets", "--format", _TARGETS, "Created-By: Packages")
         rows = [line.split()[:2] for line in listed.splitlines() if len(line.split()) > 1]
         release = self._run("sh", "-c", ". /etc/os-release; echo $VERSION_CODENAME").strip()
@@ -223,9 +231,9 @@ class Builder:
                 if codename == wanted:
                     return site
         raise HostNotFitError(
-            f"this machine's apt knows no source of {suite}",
+            f"this machine's apt has no package source for {suite}",
             where="apt-get indextargets",
-            remedy="add the distribution's sources and run apt-get update",
+            remedy="add the distribution's package sources and run apt-get update",
         )
 
     def _require_tools(self) -> None:

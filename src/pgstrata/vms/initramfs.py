@@ -1,4 +1,4 @@
-"""The first file system of a guest: busybox, the modules that reach the disk, and a script that goes on from there.
+"""The initramfs of a guest: busybox, the modules for its disks and network, and a script that mounts the root.
 
 The archive is a cpio in the "newc" format (Documentation/driver-api/early-userspace/buffer-format.rst of Linux).
 """
@@ -89,7 +89,7 @@ def file_name(path: str) -> str:
 
 
 def cpio(entries: Mapping[str, tuple[int, bytes]]) -> bytes:
-    """A cpio archive (newc) of paths, each with its mode and content; all belongs to root.
+    """A cpio archive (newc) of paths, each with its mode and content; everything belongs to root.
 
     /dev/console is among them, because the kernel opens it before anything is mounted.
     """

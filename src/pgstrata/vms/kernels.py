@@ -1,4 +1,4 @@
-"""Pure: which kernel is meant, what it needs to reach its disk, and whether a C library accepts it.
+"""Pure: chooses a kernel and the modules that it needs for its disks, and checks that a C library accepts it.
 
 Sources: depmod(5) formats of `modules.dep` and `modules.builtin`; the note of the ABI in glibc's `libc.so.6`
 (NT_GNU_ABI_TAG of the Linux Standard Base: four words, Linux = 0, then the oldest kernel).
@@ -18,7 +18,7 @@ from pgstrata.model.boot import find_release, release_key
 NEEDED: Final = ("virtio_pci", "virtio_blk", "virtio_net", "ext4")
 """Drivers of the bus, the disks, the network, and the file system of every virtual machine."""
 _BEFORE: Final = ("crc32c_generic",)
-"""What ext4 asks for when it is mounted, and `modules.dep` does not say; loaded where it is a module."""
+"""Needed to mount ext4, but not named in `modules.dep`; loaded if it is a module."""
 _PACKAGE: Final = re.compile(r"linux-image-(?P<release>[0-9][^ ]*-cloud-[a-z0-9]+)(?: .*)?")
 _NOTE: Final = b"\x04\x00\x00\x00\x10\x00\x00\x00\x01\x00\x00\x00GNU\x00"
 _WORDS: Final = struct.Struct("<4I")
@@ -39,18 +39,18 @@ def choose_package(listing: str, asked: str) -> str:
     raise HostNotFitError(
         f"this machine's package sources have no kernel {asked} for virtual machines",
         where="apt-cache search linux-image",
-        remedy=f"name one of a series that is there: {_listed(found)}; or one of your own: path:FILE, build:TREE",
+        remedy=f"name one of these, or its series: {_listed(found)}; or a kernel of your own: path:FILE, build:TREE",
     )
 
 
 def choose_kernel(releases: Sequence[str], asked: str, *, where: str) -> str:
-    """The newest release of an image's that is of a series; HostNotFitError: it has none."""
+    """The release that was asked for, or the newest of that series in an image; HostNotFitError if it has none."""
     if release := find_release(releases, asked):
         return release
     raise HostNotFitError(
         f"the image has no kernel {asked}",
         where=where,
-        remedy=f"it has {_listed(releases)}; build it anew with `--kernel {asked}` as well",
+        remedy=f"name one that it has: {_listed(releases)}; or build the image again and add `--kernel {asked}`",
     )
 
 
@@ -74,7 +74,7 @@ def modules_in_order(dependencies: str, builtin: str, wanted: Sequence[str] = NE
         where: the kernel, for errors.
 
     Raises:
-        HostNotFitError: a driver is neither a module nor part of the kernel, so it could not reach its disk.
+        HostNotFitError: a driver is neither a module nor part of the kernel, so the guest could not start.
     """
     needs: dict[str, tuple[str, ...]] = {}
     files: dict[str, str] = {}
@@ -86,10 +86,10 @@ def modules_in_order(dependencies: str, builtin: str, wanted: Sequence[str] = NE
     lacking = [name for name in wanted if name not in files and name not in inside]
     if lacking:
         raise HostNotFitError(
-            f"this kernel has no driver {', '.join(lacking)}, without which a virtual machine cannot start",
+            f"this kernel lacks drivers without which a virtual machine cannot start: {', '.join(lacking)}",
             where=where,
             remedy="build it with CONFIG_VIRTIO_PCI, CONFIG_VIRTIO_BLK, CONFIG_VIRTIO_NET and CONFIG_EXT4_FS, or "
-            "take another kernel",
+            "choose another kernel",
         )
     order: dict[str, None] = {}
     for name in (*_BEFORE, *wanted):
@@ -107,7 +107,7 @@ def _add(path: str, needs: Mapping[str, Sequence[str]], order: dict[str, None], 
 
 
 def oldest_kernel(library: bytes) -> tuple[int, int, int] | None:
-    """The oldest kernel that a C library starts on, from the content of its file; None if it does not say so."""
+    """The oldest kernel that a C library accepts, read from the content of its file; None if the file does not say."""
     at = library.find(_NOTE)
     words = library[at + len(_NOTE) : at + len(_NOTE) + _WORDS.size]
     if at < 0 or len(words) < _WORDS.size:
@@ -117,11 +117,11 @@ def oldest_kernel(library: bytes) -> tuple[int, int, int] | None:
 
 
 def require_new_enough(release: str, oldest: Sequence[int], *, where: str) -> None:
-    """HostNotFitError where a kernel is older than the image's C library accepts; nothing if that is not known."""
+    """HostNotFitError if a kernel is older than the image's C library accepts; not checked if `oldest` is empty."""
     if oldest and tuple(map(int, re.findall(r"\d+", release)))[:3] < tuple(oldest):
         text = ".".join(map(str, oldest))
         raise HostNotFitError(
             f"the kernel {release} is older than {text}, the oldest that the image's C library accepts",
             where=where,
-            remedy="build an image of an older suite (`--suite`), or take a newer kernel",
+            remedy="build an image of an older suite (`--suite`), or choose a newer kernel",
         )

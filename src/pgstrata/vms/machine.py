@@ -1,6 +1,6 @@
 """One virtual machine of a study: booted as asked, reached over ssh, stopped.
 
-Its data disk outlives its boots; its root file system is as new at each of them.
+Its data disk is kept from boot to boot; its root file system starts as built at each boot.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from pgstrata.vms.kernels import choose_kernel, require_new_enough
 from pgstrata.vms.qemu import ADDRESS, GATEWAY, PROVED, Acceleration, Files, compose, find_panic, last_lines
 
 _PATIENCE: Final = 240.0
-"""Seconds in which a guest has to be reached; an emulated one on a busy machine takes 30."""
+"""Seconds within which ssh has to reach a guest; emulated ones took 14 to 20 on an idle machine."""
 DATA_BYTES: Final = 16 * 1024**3
-"""The size of a data disk, which takes only the room that is written to."""
+"""The size of a data disk; its file is sparse and takes only the space that was written to."""
 SERVER_PORTS: Final = 64
-"""Servers that can listen at a time: those of all environments of a visit in slices."""
+"""The number of servers that can listen at the same time: those of all environments of a visit in slices."""
 _PROOF_PATIENCE: Final = 20.0
 _GOING: Final = 30.0
 _PAUSE: Final = 0.5
@@ -38,15 +38,16 @@ class VirtualMachine:
     """A machine of one image, stopped at first.
 
     Args:
-        name: of the image.
+        name: name of the image.
         places: the folders of this machine.
         here: acts as the user of pgstrata.
-        host: acts as the user that servers run as, and QEMU with them.
-        clock: for what is waited for.
-        data: the path of its data disk, in a folder of that user's; made when it is first booted.
-        tell: is told what takes a while.
+        host: acts as the user that servers and QEMU run as.
+        clock: measures timeouts.
+        data: the path of its data disk, in a folder of that user; made at the first boot.
+        tell: is called with what takes a while.
 
-    `way` is how clients of this machine reach servers in it, `boot` how it was booted last, `boots` how often it was.
+    `way` is how clients on this machine reach servers in the guest, `boot` is its last boot, and `boots` the number of
+    boots.
     """
 
     def __init__(
@@ -71,17 +72,17 @@ class VirtualMachine:
 
     @property
     def ssh_config(self) -> str:
-        """An ssh configuration with the machine's port, key and host key; there while it runs."""
+        """The path of an ssh configuration with port, key and host key of the machine; it exists while it runs."""
         return str(self._control / "ssh_config")
 
     def check(self, boot: Boot) -> None:
-        """HostNotFitError where a boot cannot be had: its kernel is missing or too old, or QEMU cannot do it."""
+        """HostNotFitError if a boot is not possible: its kernel is missing or too old, or QEMU cannot do it."""
         release = self._release(boot)
         require_new_enough(release, self.image.oldest, where=f"image {self.image.name}")
         compose(boot, self._files(release, port=1), Acceleration.EMULATION)
 
     def start(self, boot: Boot) -> None:
-        """Boot it and wait until ssh lets in; it is stopped first where it runs.
+        """Boot it and wait until ssh can log in; a running machine is stopped first.
 
         Raises:
             HostNotFitError: as `check`.
@@ -106,7 +107,7 @@ class VirtualMachine:
         self.boot, self.boots = boot, self.boots + 1
 
     def stop(self, *, politely: bool = True) -> None:
-        """Shut it down, or else end it; nothing happens if it does not run."""
+        """Shut it down, or end QEMU if that fails; nothing happens if it does not run."""
         process, self._process = self._process, None
         if process is None or process.poll() is not None:
             return
@@ -120,7 +121,7 @@ class VirtualMachine:
             _ended(process, _GOING)
 
     def acceleration(self) -> Acceleration:
-        """How guests run here: by hardware only where a guest has proved that it works; remembered for this boot."""
+        """How guests run here: by hardware only if a test guest has booted that way; kept until the next reboot."""
         remembered = Path(self._places.state, "vms-acceleration")
         boot_id = self._here.read("/proc/sys/kernel/random/boot_id").decode().strip()
         words: list[str] = []
@@ -136,7 +137,7 @@ class VirtualMachine:
     def _prove(self) -> bool:
         if self._host.run(Command(argv=("sh", "-c", "[ -w /dev/kvm ]")), check=False).code:
             return False
-        self._tell("trying whether a guest runs by hardware virtualisation")
+        self._tell("testing whether hardware virtualisation works: booting a guest with it")
         release = self.image.kernels[0]
         proof = Files(
             kernel=self.image.kernel_file(release, "vmlinuz"),
@@ -162,13 +163,13 @@ class VirtualMachine:
         while True:
             console = self._read(self.console)
             if self._process is None or self._process.poll() is not None:
-                raise self._failed("QEMU has ended before the machine was up", self._read(f"{self.console}.qemu"))
+                raise self._failed("QEMU ended before the machine was up", self._read(f"{self.console}.qemu"))
             if find_panic(console):
-                raise self._failed("the kernel panicked, or could not go on", console)
+                raise self._failed("its kernel panicked, or it could not mount its disks", console)
             if self._ssh("true", timeout=15.0):
                 return
             if self._clock.monotonic() > end:
-                raise self._failed(f"it could not be reached within {_PATIENCE:g} s", console)
+                raise self._failed(f"ssh could not reach it within {_PATIENCE:g} s", console)
             self._clock.sleep(_PAUSE)
 
     def _failed(self, what: str, said: str) -> BootFailedError:
@@ -176,7 +177,7 @@ class VirtualMachine:
             f"the virtual machine {self.image.name} does not come up: {what}",
             where=self.console,
             details=last_lines(said),
-            remedy="its console says more; take another kernel, or other words of the command line",
+            remedy="read its whole console in that file; choose another kernel, or other words of the command line",
         )
 
     def _ssh(self, words: str, *, timeout: float) -> bool:
@@ -232,7 +233,7 @@ class VirtualMachine:
             return ""
 
     def remove(self) -> None:
-        """Stop it, and remove its data disk and all else that it left."""
+        """Stop it, and remove its data disk and its other files."""
         self.stop()
         for path in (self._data, self.console, f"{self.console}.qemu", f"{self._data}.proof"):
             self._host.remove_tree(path)

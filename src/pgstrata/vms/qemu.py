@@ -1,4 +1,4 @@
-"""Pure: the command that runs a virtual machine, and what its console says of how the boot went."""
+"""Pure: the command that runs a virtual machine, and signs of a failed boot on its console."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pgstrata.model.boot import Boot
 PROGRAM: Final = "qemu-system-x86_64"
 ADDRESS: Final = "10.0.2.15"
 GATEWAY: Final = "10.0.2.2"
-"""Of the guest, and from where it is reached, in the network that QEMU makes for it alone (qemu(1), -netdev user)."""
+"""Addresses of the guest, and of this machine as the guest sees it, in QEMU's own network (qemu(1), -netdev user)."""
 PROOF: Final = "pgstrata.proof"
-"""A word of the command line with which a guest only says that it runs, and ends."""
+"""A word of the command line that makes a guest print `PROVED` and power off."""
 PROVED: Final = "pgstrata: this guest runs"
 WORDS: Final = ("console=ttyS0", "net.ifnames=0", "quiet", "loglevel=4")
 _PANIC: Final = re.compile(r"Kernel panic - not syncing|pgstrata: cannot start")
@@ -26,7 +26,7 @@ _LEAST_MEMORY: Final = 128 * _MIB
 
 
 class Acceleration(StrEnum):
-    """How the CPU of a guest is made: by hardware, or by emulation, whose speed says nothing of any other machine."""
+    """How the CPU of a guest is provided: by hardware, or by emulation, whose speed tells nothing of other machines."""
 
     KVM = "kvm"
     EMULATION = "tcg"
@@ -34,9 +34,9 @@ class Acceleration(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """The files of this machine that a guest is started with.
+    """The files of this machine with which a guest is started, and ports of 127.0.0.1 that lead to the guest.
 
-    `port`: where its sshd is reached on 127.0.0.1. Each of `ports` leads from there to the same port of the guest.
+    `port` leads to its sshd. Each of `ports` leads to the same port of the guest.
     """
 
     kernel: str
@@ -49,12 +49,12 @@ class Files:
 
 
 def compose(boot: Boot, files: Files, acceleration: Acceleration) -> tuple[str, ...]:
-    """The command of one boot; without a root it is the proof that a guest runs at all.
+    """The command of one boot; without a root file system, the command of a test guest that only shows that it runs.
 
-    The root file system is only read: each boot begins alike. What is written to it is forgotten.
+    The image of the root file system is not changed: what a guest writes to it is discarded when the guest stops.
 
     Raises:
-        HostNotFitError: no machine can be had with this memory or cache.
+        HostNotFitError: a machine cannot have this memory, number of CPUs or cache.
     """
     _require(boot)
     words = (*WORDS, *boot.options) if files.root else (*WORDS, PROOF)
@@ -90,17 +90,17 @@ def _comma(path: str) -> str:
 def _require(boot: Boot) -> None:
     if boot.cache not in _CACHES:
         remedy = f"use one of {', '.join(_CACHES)}"
-        raise HostNotFitError(f"QEMU knows no cache {boot.cache!r}", where="vm.cache", remedy=remedy)
+        raise HostNotFitError(f"QEMU has no cache mode {boot.cache!r}", where="vm.cache", remedy=remedy)
     if boot.memory < _LEAST_MEMORY or boot.cpus < 1:
-        what = "a virtual machine cannot start with so little"
-        raise HostNotFitError(what, where="vm.memory, vm.cpus", remedy="give it 128 MB and one CPU at least")
+        what = "a virtual machine cannot start with so little memory, or without a CPU"
+        raise HostNotFitError(what, where="vm.memory, vm.cpus", remedy="give it at least 128 MB and one CPU")
 
 
 def find_panic(console: str) -> bool:
-    """Whether a console shows that the guest will not come up."""
+    """Whether the text of a console shows that the guest will not come up."""
     return _PANIC.search(console) is not None
 
 
 def last_lines(console: str, most: int = 8) -> tuple[str, ...]:
-    """The last lines of a console that say anything."""
+    """The last lines of a console that are not blank."""
     return tuple(line.rstrip() for line in console.splitlines() if line.strip())[-most:]

@@ -25,7 +25,8 @@ _OF_THE_MACHINE: Final = frozenset(
 def _read_kernel(value: Scalar) -> str:
     text = level_text(value)
     if isinstance(value, float):
-        raise WrongValueError(f"{text!r} is a number, and 6.10 would be 6.1", f'write it in quotes: kernel = "{text}"')
+        what = f"{text!r} is written as a number, in which 6.10 and 6.1 are the same"
+        raise WrongValueError(what, f'write it in quotes: kernel = "{text}"')
     if not _RELEASE.fullmatch(text) and not _SOURCE.fullmatch(text):
         raise WrongValueError(
             f"{text!r} is not a version of a kernel",
@@ -39,7 +40,7 @@ def _read_options(value: Scalar) -> str:
     if isinstance(value, bool | int | float):
         raise WrongValueError("the command line of a kernel is one text", 'write for example "mitigations=off"')
     if not words:
-        raise WrongValueError("there is no word in it", f'write "{NO_OPTIONS}" for the usual command line')
+        raise WrongValueError("it has no words", f'write "{NO_OPTIONS}" for the usual command line')
     for word in words:
         if not _WORD.fullmatch(word):
             raise WrongValueError(
@@ -73,14 +74,15 @@ def _read_cpus(value: Scalar) -> str:
 BOOT: Final = Layer(
     factors={
         "kernel": FactorKey(
-            meaning="Kernel that a machine with host = ssh:DESTINATION boots: a version as in uname -r, or its "
-            "beginning (the newest that is installed there). Each block boots each kernel once.",
+            meaning="Kernel that a machine with host = ssh:DESTINATION or vm:IMAGE boots: a version as in uname -r, or "
+            "its beginning (then the newest of that series there). Each block boots each kernel once.",
             wrong='"linux"',
             wrong_levels='["6.1", "newest"]',
         ),
         "boot": FactorKey(
             kind=TABLE,
-            meaning="The boot of a machine with host = ssh:DESTINATION: options, words of the kernel's command line.",
+            meaning="The boot of a machine with host = ssh:DESTINATION or vm:IMAGE: options, which are words that are "
+            "added to the kernel's command line.",
             wrong='{ options = "root=/dev/sdb1" }',
             wrong_levels='{ options = ["mitigations=off", "init=/bin/sh"] }',
         ),
@@ -95,7 +97,8 @@ BOOT: Final = Layer(
         "kernel": LayerKey(_read_kernel, 'a version as `uname -r` says it, or its beginning: `"6.12"`'),
         "boot.options": LayerKey(
             _read_options,
-            'words of the command line beside the usual ones: `"mitigations=off"`; they need kexec; `"none"`: no more',
+            'words that are added to the command line: `"mitigations=off"`; `"none"` adds none. Needs kexec on a '
+            "machine that ssh reaches",
         ),
         "vm.memory": LayerKey(
             size(_LEAST_MEMORY), 'memory of the virtual machine, at least `"256MB"`; default `"2GB"`'
@@ -103,7 +106,7 @@ BOOT: Final = Layer(
         "vm.cpus": LayerKey(_read_cpus, "number of its CPUs; default 2"),
         "vm.cache": LayerKey(
             one_of("none", "directsync", "writethrough", "writeback", "unsafe"),
-            "how the host caches its data disk, as QEMU calls it; default `none`: past the host's page cache",
+            "how the host caches its data disk, in QEMU's words; default `none`, which bypasses the host's page cache",
         ),
     },
     host=(

@@ -1,4 +1,4 @@
-"""A merged study as one document, and as JSON: within parts, between parts, and of types of machines."""
+"""The document and the JSON of a merged study: within parts, between parts, and for types of machines."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from pgstrata.units import render_percent_change
 
 _MANY: Final = {HOST: "machines", "boot": "boots", "day": "days"}
 _WITHIN: Final = (
-    "Each part by itself: its environments against its baseline, block by block. Blocks belong to one part; "
+    "Each part by itself: its environments against its baseline, block by block. Blocks belong to one part, and "
     "environments of different parts share none. The headlines of all parts share the error probability. `show` of a "
-    "folder below `parts` has everything of one part."
+    "folder below `parts` shows everything of one part."
 )
 _EFFECTS: Final = (
-    "Whether the same difference is larger or smaller than in the first part: the differences of the blocks of either, "
-    "compared without blocks. Exploratory. Each part was measured until its own answer was there, which may make a "
-    "difference that was found early look a little larger than it is."
+    "Is the same difference larger or smaller than in the first part? The differences of the blocks of both parts are "
+    "compared without pairing. Exploratory. Each part was measured until it had an answer of its own, so a difference "
+    "that was found early may look a little larger than it is."
 )
 _LEVELS: Final = (
-    "The metric itself in one part against the first. Nothing was measured side by side: whatever else differs between "
-    "the parts (machine, day, neighbours) is in these figures, and blocks of one part say nothing of how much they "
-    "would differ another time. Exploratory."
+    "The metric itself in one part, compared with the first part. Nothing was measured side by side: everything else "
+    "that differs between the parts (machine, day, background load) is in these figures. The blocks of a part do not "
+    "show how much the figures would differ at another time. Exploratory."
 )
 
 
@@ -71,7 +71,7 @@ def _count_parts(answer: MergedAnswer) -> str:
 
 
 def say_merged(answer: MergedAnswer) -> Iterator[str]:
-    """For each environment what it came to in the parts, and whether that is the same in all."""
+    """For each environment, its verdict and effect in each part, and whether the verdict is the same in all parts."""
     experiment = answer.parts[0].study.plan.experiment
     base = name_baseline(experiment)
     for environment in dict.fromkeys(item.comparison.environment for item in answer.comparisons):
@@ -101,17 +101,17 @@ def say_limits(answer: MergedAnswer) -> Iterator[str]:
         for kind, names in kinds.items():
             if len(names) < LEAST_INSTANCES:
                 yield (
-                    f"of the type of {' and '.join(names)} ({kind or 'unknown'}) nothing can be claimed: "
-                    f"{count(len(names), 'machine')} of it, and it takes {LEAST_INSTANCES}"
+                    f"nothing can be claimed about the type of {' and '.join(names)} ({kind or 'unknown'}): "
+                    f"{count(len(names), 'machine')} of it, and a claim needs {LEAST_INSTANCES}"
                 )
             else:
-                yield f"that {', '.join(names)} are different machines is what you said: they look alike"
+                yield f"that {', '.join(names)} are different machines is your statement: they look alike"
         yield "a difference between machines is confounded with the time at which each was measured"
     else:
-        yield f"a difference between parts is confounded with whatever else changed with the {answer.factor}"
+        yield f"a difference between parts is confounded with everything else that changed with the {answer.factor}"
     if answer.unlike:
         shown = ", ".join(answer.unlike[:8]) + (", ..." if len(answer.unlike) > 8 else "")  # noqa: PLR2004
-        yield f"settings differ between the parts, so that their effect is in what differs: {shown}"
+        yield f"these settings differ between the parts, and their effect is in every difference between parts: {shown}"
 
 
 def _say_doubts(answer: MergedAnswer) -> Iterator[str]:
@@ -193,14 +193,15 @@ def _types(answer: MergedAnswer) -> Iterator[Section]:
     base = name_baseline(experiment)
     said = tuple(end(say_type(item, base, experiment)) for item in known)
     note = (
-        "Each machine counts once, whatever its number of blocks; 95 % of confidence by Student's t, which takes the "
-        "machines for a random choice from all of the type, and their effects for normal. Exploratory."
+        "Each machine counts once, whatever its number of blocks. The 95 % confidence intervals are by Student's t, "
+        "which assumes that the machines are a random choice from all of their type, and that their effects are "
+        "normally distributed. Exploratory."
     )
-    yield Section("Of a type of machine", (Paragraph(note, Tone.NOTE), Listing(said)), brief=True)
+    yield Section("Types of machines", (Paragraph(note, Tone.NOTE), Listing(said)), brief=True)
 
 
 def say_type(item: TypeEffect, base: str, experiment: Experiment) -> str:
-    """The effect on machines of a type."""
+    """The effect on machines of one type, as a sentence."""
     name = name_environment(experiment.environment(item.environment), experiment)
     what = METRICS[experiment.metric].title
     figures = f"{_change(item.effect)} {render_interval(item.interval)}"
@@ -211,7 +212,7 @@ def say_type(item: TypeEffect, base: str, experiment: Experiment) -> str:
 
 
 def merged_json(answer: MergedAnswer) -> str:
-    """The document for programs; comparisons have the shape of `show --json`, with their part."""
+    """The JSON document; comparisons have the fields of `show --json`, and the name of their part."""
     experiment = answer.parts[0].study.plan.experiment
     document = {
         "schema": SCHEMA,

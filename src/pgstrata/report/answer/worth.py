@@ -14,8 +14,8 @@ from pgstrata.report.sentences.worth import WORDS, name_cells, price_notes, say_
 from pgstrata.units import Unit, render_percent_change, render_value
 
 _HELP = (
-    "Up is faster, left is cheaper. The line joins environments that no other one certainly beats: by costing no more "
-    "and being faster, or by costing less and being as fast. Each pair is judged by itself, exploratory."
+    "Up is faster, left is cheaper. The line joins environments that no other one certainly beats. To beat another is "
+    "to cost no more and be faster, or to cost less and be as fast. Each pair is judged by itself, exploratory."
 )
 
 
@@ -56,9 +56,9 @@ def _table(answer: Answer, costs: Sequence[Cost], findings: Sequence[ValueFindin
     return Table(
         names=Column(title="environment", cells=names),
         columns=(
-            Column(title=f"{currency} an hour", cells=tuple(f"{cost.price.amount:g}" for cost in costs)),
+            Column(title=f"{currency} per hour", cells=tuple(f"{cost.price.amount:g}" for cost in costs)),
             Column(title="tx/s", cells=tuple(render_value(cost.rate, Unit.COUNT) for cost in costs)),
-            Column(title=f"{currency} for a million", cells=tuple(map(say_cost, costs))),
+            Column(title=f"{currency} per million tx", cells=tuple(map(say_cost, costs))),
             Column(title="for the money", cells=tuple(map(_change, values))),
             Column(
                 title="verdict",

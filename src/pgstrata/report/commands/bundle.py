@@ -1,4 +1,4 @@
-"""The words of `bundle` and `unbundle`."""
+"""What `bundle` and `unbundle` print."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def _say_bundled(bundled: Bundled) -> Iterator[str]:
 def _say_unbundled(unbundled: Unbundled) -> Iterator[str]:
     manifest = unbundled.manifest
     yield f"study: {unbundled.folder}"
-    without = ", without names" if manifest.anonymous else ""
+    without = ", names replaced" if manifest.anonymous else ""
     runs = count(manifest.runs, "run")
-    yield f"{runs}, written by pgstrata {manifest.version}{without}; every file is as it was bundled"
-    yield _say_signer(unbundled.signer, "not signed: nothing says who bundled it")
+    yield f"{runs}, written by pgstrata {manifest.version}{without}; every file matches the manifest"
+    yield _say_signer(unbundled.signer, "not signed: there is no proof of who bundled it")
     yield f"SHA-256 of its manifest: {unbundled.digest}"
 
 
@@ -79,4 +79,4 @@ def _say_replaced(replaced: Replaced) -> Iterator[str]:
         yield f"left out: {', '.join(replaced.left_out)}"
     if replaced.kept:
         yield f"not replaced, because the words are too ordinary: {', '.join(replaced.kept)} (--hide WORD replaces one)"
-    yield "question, labels, comments and texts of queries stay as they are written: read them before you publish"
+    yield "not replaced: question, labels, comments, texts of queries: read them before you publish the bundle"

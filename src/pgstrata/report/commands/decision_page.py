@@ -1,4 +1,4 @@
-"""The answer on other tools' results as a document, with charts: a page like that of a study."""
+"""The document of the answer on other tools' results: a page with charts, like that of a study."""
 
 from __future__ import annotations
 
@@ -40,30 +40,30 @@ _MOST_CELLS: Final = 24
 _MOST_STEPS: Final = 4
 _FEW: Final = 4
 _EFFECTS: Final = (
-    "Differences from the baseline with their intervals; the grey band is the threshold: differences inside it do not "
-    "matter here. The medians in the table are of the values that were compared."
+    "Differences from the baseline with their intervals. The grey band is the threshold: differences inside it do not "
+    "matter here. The medians in the table are those of the compared values."
 )
 _BLOCKS: Final = (
-    "Every value; those of one environment are joined. Where the machine drifts, whole blocks wander together, and the "
-    "difference inside a block stays. The scale is logarithmic."
+    "Every value; those of one environment are joined. If the machine drifts, all values of a block rise or fall "
+    "together, and the difference inside the block stays the same. The scale is logarithmic."
 )
 _LOOSE: Final = (
-    "Every value in the order of the file. Without blocks a drift of the machine looks like a difference: values that "
-    "rise or fall along the file are a reason to doubt. The scale is logarithmic."
+    "Every value in the order of the file. Without blocks a drift of the machine looks like a difference, so values "
+    "that rise or fall along the file are a reason for doubt. The scale is logarithmic."
 )
 _STEPS: Final = (
-    "Each dot is one block: how far a level lies from the mean of that block over all levels. Bars are medians, dashed "
-    "lines mark steps."
+    "Each dot is the difference of a level from the mean over all levels, in one block. Bars are medians, dashed lines "
+    "mark steps."
 )
 _UNSAID: Final = (
-    "the file holds results and nothing else: whether environments differ in more than their names is not known",
-    "the values are taken as runs that are independent of each other, and a block as measured side by side",
+    "the file has only results: it does not show how the environments differ apart from their names",
+    "values are assumed to be of independent runs, and those of one block to be measured side by side",
     "the answer is about the machine and the time of these results, not about others",
 )
 
 
 def make_decision_document(answer: ImportAnswer) -> Document:
-    """Everything that is to be said and shown of a table of results, in the order in which it is read."""
+    """The whole answer on a table of results, in the order in which it is read."""
     question = answer.question
     told = [list(say_answer(answer)), list(say_main_steps(answer))]
     if answer.levels:
@@ -89,7 +89,7 @@ def make_decision_document(answer: ImportAnswer) -> Document:
 
 
 def _compared(answer: ImportAnswer) -> Iterator[Section]:
-    """The headlines; where there are several cells, those of each environment below it."""
+    """The headlines and, if there are several cells, a section for each environment with its cells."""
     items = pick_comparisons(answer, answer.headlines)
     several = len(answer.cells) > 1
     named = several and not answer.paired

@@ -1,4 +1,4 @@
-"""What throughput costs, in the answer on a table: prices, sentences, and a table of values."""
+"""Prices in the answer on a table of results: the prices, sentences, and a table of values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -20,7 +20,7 @@ _MOST_ROWS: Final = 20
 
 
 def worth_parts(answer: ImportAnswer) -> Iterator[list[str]]:
-    """Prices, then values in words and as a table; nothing without prices."""
+    """Blocks of lines: prices, values in sentences, a table of values; nothing without prices."""
     worth = answer.worth
     if worth is None:
         return
@@ -41,8 +41,8 @@ def _unpriced(answer: ImportAnswer, worth: Worth) -> list[str]:
     if not worth.unpriced:
         return []
     nothing = answer.question.baseline in worth.unpriced
-    more = ", and without the baseline's no value is compared" if nothing else ""
-    return [f"No price is known of {', '.join(worth.unpriced)}{more}"]
+    more = "; without the price of the baseline nothing is compared" if nothing else ""
+    return [f"No price is given for {', '.join(worth.unpriced)}{more}"]
 
 
 def _place(finding: ValueFinding) -> str:
@@ -64,7 +64,7 @@ def _costs(
 ) -> list[Column]:
     if not costs:
         return []
-    title = f"{worth.costs[0].price.currency} for a million"
+    title = f"{worth.costs[0].price.currency} per million tx"
     return [Column(title=title, cells=tuple(costs.get((one.environment, one.cells), "-") for one in rows))]
 
 
@@ -78,5 +78,5 @@ def _figures(rows: Sequence[ValueFinding]) -> list[Column]:
 
 
 def _label(finding: ValueFinding) -> str:
-    """As elsewhere, but of a table nothing more is to come."""
-    return "too little" if finding.verdict.value == "insufficient" else verdict_label(finding, WORDS)
+    """The usual label, except "too early": a table gets no further values."""
+    return "too few values" if finding.verdict.value == "insufficient" else verdict_label(finding, WORDS)

@@ -1,4 +1,4 @@
-"""What an import says at its end: what is in the file, what is not and why, and what to do next."""
+"""The summary of an import: what is in the file, what was left out and why, and what to do next."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MOST_LEVELS: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportSummary:
-    """What is told of an import.
+    """The facts of a summary.
 
     `asked`: whether the user has said how repeats were measured; `left_out` are places with reasons, `unfit` paths that
-    the pattern does not fit.
+    do not fit the pattern.
     """
 
     file: str
@@ -44,21 +44,21 @@ def _lines(summary: ImportSummary) -> Iterator[str]:
     cells = tuple(dict.fromkeys(each.cell for each in summary.observations))
     metrics = tuple(dict.fromkeys(name for each in summary.observations for name in each.measurements))
     files = count(summary.files, "file")
-    logs = f" and {count(summary.logs, 'log')} beside them" if summary.logs else ""
-    yield f"{summary.file}: {count(len(summary.observations), 'result')} of {files}{logs}"
+    logs = f" and {count(summary.logs, 'log')} of pgbench" if summary.logs else ""
+    yield f"{summary.file}: {count(len(summary.observations), 'result')} from {files}{logs}"
     yield f"  compared: {' and '.join(summary.compared)}: {_some(names)}"
     if summary.cells:
         yield f"  {count(len(cells), 'cell')} by {', '.join(summary.cells)}"
     yield f"  metrics: {_some(metrics)}"
     timed = sum(each.span is not None for each in summary.observations)
     if not timed:
-        yield "  no time stamps: neither the order of measuring nor a drift can be seen by time"
+        yield "  no time stamps: the order in which environments were measured cannot be checked"
     elif timed < len(summary.observations):
-        yield f"  {timed:,} results have a time stamp; unless all have one, the order of measuring is not tested"
+        yield f"  only {timed:,} results have a time stamp: the order of measuring is checked only if all have one"
     if summary.differing:
-        yield f"! Differs between environments, and is compared with them: {_some(tuple(summary.differing))}"
+        yield f"! These differ between environments, too, and may cause a difference: {_some(tuple(summary.differing))}"
     yield from _listed("without a result", [f"{where}: {what}" for where, what in summary.left_out])
-    yield from _listed("not read, because the pattern does not fit", summary.unfit)
+    yield from _listed("not read, because the path does not fit the pattern", summary.unfit)
     yield from _say_repeats(summary)
     yield f"Next: pgstrata decide {shlex.quote(summary.file)}{' --metric ' + metrics[0] if len(metrics) > 1 else ''}"
 
@@ -66,8 +66,8 @@ def _lines(summary: ImportSummary) -> Iterator[str]:
 def _say_repeats(summary: ImportSummary) -> Iterator[str]:
     kinds = {(each.target, each.cell) for each in summary.observations}
     if not summary.asked and len(kinds) < len(summary.observations):
-        yield "? Were the repeats measured in turns? Nothing in the files tells, so there are no blocks."
-        yield "  Say --repeats in-turns, one-after-another, or unknown."
+        yield "? Were the repeats measured in turns? The files do not say so, and there are no blocks."
+        yield "  Give --repeats in-turns, one-after-another, or unknown."
 
 
 def _listed(what: str, entries: Sequence[str]) -> Iterator[str]:

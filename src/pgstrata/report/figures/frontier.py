@@ -1,4 +1,4 @@
-"""A chart of price and throughput, and the frontier of environments that nothing beats in both."""
+"""A chart of price and throughput, with the frontier of environments that no other one beats."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _WIDTH: Final = 470
 _HEIGHT: Final = 260
 _FEWEST: Final = 2
 _ROOM: Final = 1.3
-"""Names stand at the right of their points."""
+"""Room at the right for the names of points, as a multiple of the highest price."""
 
 
 def draw_frontier(answer: Answer, costs: Sequence[Cost]) -> Figure | None:
-    """Each environment at its price, with the interval of its throughput; None for fewer than two prices."""
+    """A chart of each environment's price and throughput with its interval; None with fewer than two prices."""
     if len({cost.price.amount for cost in costs}) < _FEWEST:
         return None
     experiment = answer.study.plan.experiment
@@ -38,7 +38,7 @@ def draw_frontier(answer: Answer, costs: Sequence[Cost]) -> Figure | None:
     ]
     currency = costs[0].price.currency
     right = _ROOM * max(cost.price.amount for cost in costs)
-    x = vega.number("price", title=f"{currency} an hour", scale={"domain": [0, right], "nice": False})
+    x = vega.number("price", title=f"{currency} per hour", scale={"domain": [0, right], "nice": False})
     y = vega.number("rate", title="transactions per second", scale={"zero": True})
     low = vega.number("low", title="transactions per second")
     layers = [

@@ -22,7 +22,7 @@ _HEIGHT: Final = 240
 
 
 def draw_comparisons(answer: ImportAnswer, shown: Sequence[tuple[str, Comparison, str]]) -> Figure:
-    """Differences from the baseline, a row for each name, comparison and verdict in words."""
+    """A chart of differences from the baseline; `shown` has name, comparison and verdict in words for each row."""
     question = answer.question
     rows = [NamedDifference(name=break_label(name), comparison=item, label=label) for name, item, label in shown]
     domain = choose_domain(answer.comparisons, question.threshold)
@@ -30,7 +30,7 @@ def draw_comparisons(answer: ImportAnswer, shown: Sequence[tuple[str, Comparison
 
 
 def draw_values(answer: ImportAnswer, cell: str) -> Figure | None:
-    """Every value of a cell, by block or, where there are none, in the order of the file; the scale is logarithmic."""
+    """A chart of every value of a cell, by block or else in the order of the file; the scale is logarithmic."""
     metric = answer.question.metric
     found = [each for each in answer.observations if each.cell == cell]
     if not found:
@@ -59,7 +59,7 @@ def draw_values(answer: ImportAnswer, cell: str) -> Figure | None:
 
 
 def draw_steps(answer: ImportAnswer, axis: OrderedAxis, *, title: str, label: str) -> Figure | None:
-    """Levels in the order of the file, each block's distance from its mean; None without blocks."""
+    """A chart of levels in the order of the file, each relative to the mean of its block; None without blocks."""
     question = answer.question
     if not answer.paired:
         return None

@@ -138,7 +138,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
 
 
 def worth_fields(worth: Worth | None) -> dict[str, Any] | None:
-    """Costs and values; an interval of a cost is that of the rate, turned round."""
+    """Costs and values for the money; the interval of a cost is that of the rate, with its ends exchanged."""
     if worth is None:
         return None
     return {

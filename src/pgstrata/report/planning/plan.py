@@ -193,7 +193,7 @@ def _say_sensitivity(plan: Plan, file: str) -> Iterator[str]:
         yield from say_threshold(plan)
     missing, host = _missing(plan), steady_host(plan.experiment)
     if host is None and plan.experiment.only_host is not None:
-        yield "no noise floor: floors are of one boot; the control reboot shows how equal boots differ"
+        yield "no noise floor: a floor holds for one boot; the control reboot shows how much equal boots differ"
         return
     if host is None:
         yield "no noise floor: floors are of servers on one machine; a control shows how equals differ on each"

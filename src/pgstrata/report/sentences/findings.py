@@ -24,8 +24,8 @@ _NO_BLOCKS: Final = (
     "come from a run of its own. Stronger: let the environments take turns, and number the turns in a column block"
 )
 _ONE_AFTER_ANOTHER: Final = (
-    "the environments were measured one after another, so that a machine that drifts from one to the next looks like "
-    "a difference, and noise that both shared is not taken out. Each value must come from a run of its own. Stronger: "
+    "the environments were measured one after another: a machine that drifts from one to the next looks like a "
+    "difference, and noise that both shared is not taken out. Each value must come from a run of its own. Stronger: "
     "let the environments take turns, and number the turns in a column block"
 )
 _NO_BLOCKS_ORDERED: Final = (
@@ -47,15 +47,15 @@ _NAMED: Final = {
     "ignored_columns": "columns that are not used: {some}",
     "measured_once": "measured only once, so that nothing tells how far its values scatter: {some}",
     "repeated_cells": "{both} have the same values in every environment, digit for digit: two measurements hardly ever "
-    "agree so, and one of them may have been copied from the other",
+    "agree like that, and one may be a copy of the other",
     "repeated_environments": "{both} have the same values in every cell, digit for digit: two measurements hardly ever "
-    "agree so, and one of them may have been copied from the other",
+    "agree like that, and one may be a copy of the other",
     "these_instances": "the answer is about running instances ({both}), not about all starts of such servers: they "
     "were never restarted, so that a lasting difference between two starts is in every block",
     "these_machines": "the answer is about these machines ({both}), not about machines like them: one of each was "
     "measured, and the way from the client to each is part of it",
     "turns_contradicted": "the time stamps contradict the blocks: all runs of {some} were measured before, or after, "
-    "all of the baseline's, so that the environments did not take turns",
+    "all runs of the baseline, so the environments did not take turns",
 }
 _COUNTED: Final = {
     "collapsed_runs": "{number} of {runs} of {environment} collapsed and {verb} not in the estimate",
@@ -252,15 +252,15 @@ def _say_cold(doubt: doubts.ColdStart) -> str:
 
 
 def _say_order(doubt: doubts.InSequence | doubts.DriftingRepeats) -> str:
-    """In which order environments or their repeats were measured."""
+    """The sentence on a doubt about the order in which environments or repeats were measured."""
     if isinstance(doubt, doubts.InSequence):
         number = len(doubt.environments)
         some = "" if number == doubt.of else f" ({number} of {doubt.of})"
         return (
             f"measured one after the other by their time stamps: all runs of {_name_some(doubt.environments)}{some} "
-            f"before, or after, all of {doubt.baseline}: a drift of the machine is in the difference too"
+            f"before, or after, all runs of {doubt.baseline}. A drift of the machine is in the difference, too"
         )
-    reason = "the machine or the data changed while it was measured, and repeats are no independent values"
+    reason = "the machine or the data changed during the measurements, and repeats are not independent values"
     if not doubt.timed:
         reason = f"either the file is sorted by its values, or {reason}"
     return (

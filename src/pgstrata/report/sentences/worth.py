@@ -18,7 +18,7 @@ _MOST: Final = 6
 
 
 def worth_sentences(answer: Answer) -> list[str]:
-    """One for each environment at each peak, or in each cell that is on no curve; without full stops."""
+    """A sentence for each environment, at each peak or in each cell that is on no curve; without full stops."""
     worth, experiment = answer.worth, answer.study.plan.experiment
     if worth is None:
         return []
@@ -32,7 +32,7 @@ def worth_sentences(answer: Answer) -> list[str]:
 
 
 def _is_told(finding: ValueFinding, worth: Worth) -> bool:
-    """Of a curve its peak, not its cells."""
+    """Whether it gets a sentence: a curve gets one for its peak, not for its cells."""
     curves = [each.cells for each in worth.findings if len(each.cells) > 1]
     return len(finding.cells) > 1 or not any(finding.cells[0] in curve for curve in curves)
 
@@ -47,7 +47,7 @@ def say_value(finding: ValueFinding, name: str, baseline: str, where: str) -> st
     """18 is 31 % better value than 16 [24, 38]: an hour of it costs 20 % less."""
     dearer = f"an hour of it costs {say_price_ratio(finding.price_ratio)}"
     if finding.effect is None:
-        return f"value for money of {name}{where}: too early to tell, {dearer}"
+        return f"value for money of {name}{where}: too early to tell; {dearer}"
     figures = f"{render_percent_change(finding.effect)} {render_interval(finding.interval)}".rstrip()
     match finding.verdict:
         case Verdict.BETTER | Verdict.WORSE | Verdict.NEGLIGIBLE:
@@ -56,17 +56,17 @@ def say_value(finding: ValueFinding, name: str, baseline: str, where: str) -> st
             head = f"{name} is {size} {verdict_word(finding, WORDS)} than {baseline}{where} {_ends(finding)}"
             return f"{head.rstrip()}{small}: {dearer}"
         case Verdict.EQUIVALENT:
-            return f"{name} gives as much for the money as {baseline}{where}: {figures}, {dearer}"
+            return f"{name} gives as much for the money as {baseline}{where}: {figures}; {dearer}"
         case Verdict.INSUFFICIENT:
-            few = f"too little to tell the value for money of {name} from that of {baseline}{where}"
-            return f"{few}: {figures} without an interval, {dearer}"
+            few = f"too few values to tell the value for money of {name} from that of {baseline}{where}"
+            return f"{few}: {figures} without an interval; {dearer}"
         case _:
-            head = f"whether {name} is better or worse value than {baseline}{where} cannot be told"
-            return f"{head}: {figures}, {dearer}"
+            head = f"cannot tell whether {name} is better or worse value than {baseline}{where}"
+            return f"{head}: {figures}; {dearer}"
 
 
 def _ends(finding: ValueFinding) -> str:
-    """The interval as the sentence goes: [24, 38] better, or [5, 18] worse."""
+    """The interval without signs, as the sentence needs it: [24, 38] better, or [5, 18] worse."""
     if finding.interval is None:
         return ""
     ends = sorted(abs(ratio - 1) for ratio in (finding.interval.low, finding.interval.high))
@@ -75,7 +75,7 @@ def _ends(finding: ValueFinding) -> str:
 
 
 def say_price_ratio(ratio: float) -> str:
-    """20.0 % less, as much, 25.0 % more."""
+    """The ratio of two prices in words: 20.0 % less, as much, 25.0 % more."""
     change = render_percent_change(ratio)
     if change.startswith("±"):
         return "as much"
@@ -83,7 +83,7 @@ def say_price_ratio(ratio: float) -> str:
 
 
 def name_cells(cells: Sequence[str], experiment: Experiment) -> str:
-    """A cell, or the peak of a curve: simple-update, scale 10, best of 1 to 64 clients."""
+    """The name of a cell, or of the peak of a curve: simple-update, scale 10, best of 1 to 64 clients."""
     first = experiment.cell(cells[0])
     if len(cells) == 1:
         return name_cell(first, experiment)
@@ -93,7 +93,7 @@ def name_cells(cells: Sequence[str], experiment: Experiment) -> str:
 
 
 def price_notes(answer: Answer) -> Iterator[str]:
-    """The prices with their days, what they include, and who has none; without full stops."""
+    """Notes on prices: their dates, what they include, environments without a price; without full stops."""
     worth, experiment = answer.worth, answer.study.plan.experiment
     if worth is None:
         return
@@ -105,16 +105,16 @@ def price_notes(answer: Answer) -> Iterator[str]:
     yield from price_texts(named)
     if worth.unpriced:
         names = [name_environment(experiment.environment(name), experiment) for name in worth.unpriced]
-        yield f"No price is known of {', '.join(names)}: nothing is said of what it costs"
+        yield f"{', '.join(names)}: no price is given, so there is no cost"
     rate = "the highest rate within the objective" if experiment.metric == SUSTAINED_RATE.name else "throughput"
     yield (
-        f"Transactions for the money are {rate} ÷ price; a price is taken as exact, so that the interval is that of "
-        f"{rate}, shifted by the ratio of the prices, and the verdict is by the same rule and threshold"
+        f"Transactions for the money are {rate} ÷ price. A price is taken as exact, so the interval is that of {rate}, "
+        "divided by the ratio of the prices, and the verdict comes from the same rule and threshold"
     )
 
 
 def price_texts(prices: Mapping[str, Price]) -> Iterator[str]:
-    """Each price once, with those who have it: ssh:arm: 1.4464 USD an hour as of 2021-01-15, with one NVMe disk."""
+    """Each price once, after the names that have it: ssh:arm: 1.4464 USD an hour as of 2021-01-15, with one disk."""
     by_price: dict[Price, list[str]] = {}
     for name, price in prices.items():
         by_price.setdefault(price, []).append(name)
@@ -125,7 +125,7 @@ def price_texts(prices: Mapping[str, Price]) -> Iterator[str]:
 
 
 def say_cost(cost: Cost) -> str:
-    """0.0123 USD [0.0119, 0.0128]: a million transactions."""
+    """The cost of a million transactions with its interval, without the currency: 0.0123 [0.0119, 0.0128]."""
     text = f"{cost.of_a_million(cost.rate):.3g}"
     if cost.interval is None:
         return text

@@ -1,1 +1,1 @@
-"""Bundles: a study as one portable file, which is checked as a whole before anything of it is used."""
+"""Bundles: a study as one portable file, which is checked completely before anything of it is used."""

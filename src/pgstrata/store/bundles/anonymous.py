@@ -1,7 +1,7 @@
-"""Takes out of a study's files what says whose it is: names, addresses, paths, serial numbers become stand-ins.
+"""Replaces names, addresses, paths and serial numbers in the files of a study by stand-ins.
 
-The same name becomes the same stand-in everywhere, so that what belongs together still does. Figures, versions and
-texts of queries stay. The kernel's messages are left out: they are full of serial numbers, and no figure comes of them.
+The same name becomes the same stand-in everywhere. Figures, versions and texts of queries are not changed. The kernel's
+messages are left out: they are full of serial numbers, and no figure is derived from them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pgstrata.store.study import PLAN_FILE
 
 LEFT_OUT: Final = ("host.dmesg.txt",)
 _FIGURES: Final = ("transactions.log", "slices.txt", "slices.marks", "canary.")
-"""Files, by what is in their names, that hold nothing but figures."""
+"""Parts of the names of files that hold only figures."""
 _HEX: Final = "[0-9A-Fa-f]"
 _PARTS: Final = {
     "uuid": rf"(?<!{_HEX}){_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}(?!{_HEX})",
@@ -41,11 +41,11 @@ _PARTS: Final = {
     "mail": r"(?P<user>[A-Za-z0-9_][\w.+-]{0,63})@(?P<host>[A-Za-z0-9][\w-]*(?:\.[\w-]+)*)",
     "path": r"(?<![^\s'\"=:,(<>\[|;{])(?:/[\w.+@%~-]+)+",
 }
-"""What is replaced wherever it stands, in the order in which it is looked for."""
+"""Patterns of what is replaced everywhere, in the order in which they are tried."""
 
 
 class Anonymous:
-    """Changes the files of a study alike wherever something stands; implements `pack.Rewrite`.
+    """Changes all files of a study in the same way; implements `pack.Rewrite`.
 
     Args:
         terms: names to be replaced.
@@ -54,7 +54,7 @@ class Anonymous:
     def __init__(self, terms: Terms) -> None:
         self._stand_ins: dict[str, dict[str, int]] = {}
         self._known: dict[str, tuple[str, str]] = {}
-        # whole names first, so that the short name of several machines is that of one of them
+        # names with a domain first: a short name that several machines share counts as that of one of them
         for name in sorted(terms.hosts, key=lambda name: "." not in name):
             self._know(name, "host")
         for kind, names in (("user", terms.users), ("name", terms.words)):
@@ -67,7 +67,7 @@ class Anonymous:
         self.kept = terms.kept
 
     def _know(self, name: str, kind: str) -> None:
-        """A name as it stands in texts and in names of environments; a machine's also without its domain."""
+        """Note a name as it is written in texts and in names of environments; a machine's also without its domain."""
         whole = name.casefold()
         stand_in = self._known.setdefault(whole, (kind, whole))
         self._known.setdefault(slug(whole).casefold(), stand_in)
@@ -77,7 +77,7 @@ class Anonymous:
     # ------------------------------------------------------------------------------------- files
 
     def path(self, path: str) -> str:
-        """What the path of a file below the study's folder becomes; empty where it is left out."""
+        """The changed path of a file, relative to the study's folder; empty if the file is left out."""
         name = PurePosixPath(path).name
         if name.removeprefix("client.") in LEFT_OUT:
             self.left_out.add(name)
@@ -87,7 +87,7 @@ class Anonymous:
         return "/".join((top, *map(self.text, parts[:named]), *parts[named:]))
 
     def content(self, path: str, content: bytes) -> bytes:
-        """What a file becomes; the plan has to be the first, because the others name it."""
+        """The changed content of a file; the plan has to come first, because other files name its identity."""
         name = PurePosixPath(path).name
         if path == PLAN_FILE:
             return self._plan(content)
@@ -102,7 +102,7 @@ class Anonymous:
         return self._bytes(content)
 
     def _plan(self, content: bytes) -> bytes:
-        """The plan has another identity afterwards, because names of hosts and paths fix it."""
+        """The plan gets another identity, because its identity depends on names of hosts and on paths."""
         data = self.value(parse_json(content))
         plan = parse_plan_file(_dump(data), where=PLAN_FILE).plan
         self.identity = identify(plan.experiment, plan.designs, plan.horizon)
@@ -110,9 +110,10 @@ class Anonymous:
         names = [each.name for each in plan.experiment.environments]
         if len(set(names)) < len(names):
             raise StudyError(
-                "two environments would get the same name",
+                "without names, two environments would have the same name",
                 where=", ".join(sorted(name for name in names if names.count(name) > 1)),
-                remedy="an environment must not be called like a stand-in, such as host-1",
+                remedy="no environment may have the name of a stand-in, such as host-1; or bundle the study without "
+                "--anonymous",
             )
         return _dump(data)
 
@@ -131,7 +132,7 @@ class Anonymous:
         try:
             whole = unpack(content, name)
         except ParseError:
-            return b""  # nobody can read it, and so nobody can say what is in it
+            return b""  # it cannot be unpacked, so names in it could not be replaced
         return gzip.compress(self._bytes(whole), mtime=0)
 
     def _bytes(self, content: bytes) -> bytes:
@@ -140,7 +141,7 @@ class Anonymous:
     # ------------------------------------------------------------------------------------- values
 
     def value(self, value: Any) -> Any:
-        """JSON with every text in it changed, keys included."""
+        """A JSON value in which every text is changed, keys included."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
@@ -148,7 +149,7 @@ class Anonymous:
         return [self.value(item) for item in value] if isinstance(value, list) else value
 
     def text(self, text: str) -> str:
-        """A text with stand-ins."""
+        """A text in which names are replaced by stand-ins."""
         return self._pattern.sub(self._replace, text)
 
     @property
@@ -188,7 +189,7 @@ class Anonymous:
         return "/".join(part if not part or is_ordinary(part) else self._name(part, "name") for part in path.split("/"))
 
     def _address(self, text: str) -> str:
-        """Of documentation (RFC 5737, 3849) or for benchmarks (RFC 2544); what every machine has stays."""
+        """An address for benchmarks (RFC 2544) or documentation (RFC 3849); addresses of every machine are kept."""
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
@@ -208,13 +209,13 @@ class Anonymous:
 
 
 def _compile_terms(terms: Collection[str]) -> re.Pattern[str]:
-    """Names that are known, as words, longer ones first; nothing where there are none."""
+    """A pattern of known names as whole words, longer ones first; it matches nothing if there are none."""
     names = "|".join(re.escape(term) for term in sorted(terms, key=lambda term: (-len(term), term)))
     return re.compile(rf"(?<![A-Za-z0-9])(?i:{names})(?![A-Za-z0-9])" if names else r"(?!)")
 
 
 def _compile(terms: re.Pattern[str]) -> re.Pattern[str]:
-    """All that is replaced, in one pattern: a group for each kind, names that are known last."""
+    """One pattern of everything that is replaced: a group for each kind, known names last."""
     return re.compile(
         "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in (*_PARTS.items(), ("term", terms.pattern)))
     )

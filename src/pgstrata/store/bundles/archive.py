@@ -1,7 +1,7 @@
-"""The archive of a bundle: a tar in xz whose files are those of its manifest, in the same order, and nothing else.
+"""The archive of a bundle: a tar in xz with exactly the files of its manifest, in the same order.
 
-It is written so that the same files give the same bytes, and `tar -xJf` unpacks it. It is read once, from its start,
-without anything that tar or xz would allow beyond that: every read is bounded, and no path of it is ever opened here.
+The same files give the same bytes, and `tar -xJf` unpacks them. The archive is read once, from its start. Nothing else
+that tar or xz would allow is accepted: every read is bounded, and no path of the archive is ever opened here.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pgstrata.store.bundles.manifest import ALTERED, parse_manifest
 from pgstrata.store.evidence import SHARED
 
 _PRESET: Final = 4
-"""Of xz: 6 made bundles of kept studies 2 % smaller, in one and a half times the CPU time."""
+"""The preset of xz: with 6 bundles of kept studies were 2 % smaller and took one and a half times the CPU time."""
 _PIECE: Final = 1 << 20
 _MOST_HEADERS: Final = 4 * _PIECE
-"""Bytes of headers for one file; one takes 512, and a long name some hundred more."""
+"""Maximum bytes of headers for one file; a header takes 512, and a long name some hundred more."""
 _MOST_PADDING: Final = 1 << 16
 _FOR_ALL: Final = 0o644
 
@@ -39,27 +39,27 @@ class ArchiveWriter:
             self.add(SIGNATURE, signature)
 
     def add(self, path: str, content: bytes) -> None:
-        """A file, without owner or times of its own."""
+        """Add a file, without its owner and times."""
         member = _member(path)
         member.size = len(content)
         self._tar.addfile(member, io.BytesIO(content))
         _forget_members(self._tar)
 
     def add_shared(self, file: BundledFile) -> None:
-        """A second name for the file of `SHARED` that has the same content and was added before."""
+        """Add a second name for the file in `SHARED` that has the same content and was added before."""
         member = _member(file.path)
         member.type, member.linkname = tarfile.LNKTYPE, f"{SHARED}/{file.sha256}"
         self._tar.addfile(member)
         _forget_members(self._tar)
 
     def close(self) -> None:
-        """Write the end; the stream stays open."""
+        """Write the end of the archive; the stream stays open."""
         self._tar.close()
         self._packed.close()
 
 
 def _forget_members(tar: tarfile.TarFile) -> None:
-    """An archive remembers all its members, of which a bundle may have hundreds of thousands."""
+    """Free the list of members, which tarfile keeps: a bundle may have hundreds of thousands."""
     vars(tar)["members"] = []
 
 
@@ -70,12 +70,12 @@ def _member(path: str) -> tarfile.TarInfo:
 
 
 class ArchiveReader:
-    """What an archive holds, read once from its start.
+    """Reads an archive once, from its start.
 
     Attributes:
-        manifest: what it says of itself, checked; the files themselves are not yet.
-        sealed: the manifest's own bytes, which a signature is of.
-        signature: empty where there is none.
+        manifest: the checked manifest; the files themselves are not checked yet.
+        sealed: the bytes of the manifest, which are what is signed.
+        signature: empty if there is none.
     """
 
     def __init__(self, stream: IO[bytes], where: str) -> None:
@@ -90,10 +90,10 @@ class ArchiveReader:
         self.manifest: Manifest = parse_manifest(self.sealed, where=where)
 
     def files(self) -> Iterator[tuple[BundledFile, bytes | None]]:
-        """Each file of the manifest with its content, unchecked; None where it is a second name of a shared file.
+        """Each file of the manifest with its content, not checked yet; None for a second name of a shared file.
 
         Raises:
-            BundleError: there is something else in the archive, or less.
+            BundleError: the archive has other files than the manifest.
         """
         with self._damage():
             for file in self.manifest.files:
@@ -103,14 +103,14 @@ class ArchiveReader:
                 else:
                     yield file, self._read_named(file.path, file.size, exactly=True)
             if self._next is not None:
-                raise self._altered(f"{self._next.name!r:.200} is in it, and its manifest does not name it")
+                raise self._altered(f"it has {self._next.name!r:.200}, which its manifest does not name")
             self._unpacked.require_end()
 
     def _skip_link(self, file: BundledFile) -> None:
         member = self._next
         assert member is not None
         if member.name != file.path or member.linkname != f"{SHARED}/{file.sha256}":
-            raise self._altered(f"{member.name!r:.200} is a link to {member.linkname!r:.200}")
+            raise self._altered(f"{member.name!r:.200} is an unexpected link to {member.linkname!r:.200}")
         self._advance()
 
     def _read_named(self, path: str, most: int, *, exactly: bool = False) -> bytes:
@@ -119,7 +119,7 @@ class ArchiveReader:
         if member is None:
             raise self._altered("it ends too early")
         if member.name != path:
-            raise self._altered(f"there is {member.name!r:.200} where {path!r:.200} belongs")
+            raise self._altered(f"it has {member.name!r:.200} in the place of {path!r:.200}")
         if member.type != tarfile.REGTYPE or member.issparse():
             raise self._altered(f"{path!r:.200} is not an ordinary file")
         if member.size > most or (exactly and member.size != most):
@@ -137,7 +137,7 @@ class ArchiveReader:
 
     @contextmanager
     def _damage(self) -> Iterator[None]:
-        """Whatever tar and xz say of what they cannot read."""
+        """Turn errors of tar and xz into BundleError."""
         try:
             yield
         except (tarfile.TarError, lzma.LZMAError, EOFError, ValueError, OverflowError, RecursionError) as error:
@@ -146,14 +146,14 @@ class ArchiveReader:
 
 def _say(error: Exception) -> str:
     if isinstance(error, lzma.LZMAError) and "format not supported" in str(error):
-        return "it is no bundle (no xz archive)"
+        return "it is not a bundle (not an xz archive)"
     return str(error) or "it cannot be unpacked"
 
 
 class _Unpacked(io.RawIOBase):
-    """What an xz stream holds, forward only and a bounded piece at a time; EOFError where it ends too early.
+    """The content of an xz stream, forward only and in bounded pieces; EOFError if it ends too early.
 
-    tarfile reads headers of any size that an archive claims, and seeks wherever it says.
+    It is needed because tarfile reads headers of any size that an archive claims, and seeks to any place that it names.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -175,7 +175,7 @@ class _Unpacked(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         if whence != io.SEEK_SET or not self._place <= offset <= self._place + _PIECE:
-            raise ValueError("a header of it leads elsewhere")
+            raise ValueError("one of its headers points to another place of the archive")
         while self._place < offset and self._take(offset - self._place):
             pass
         return self._place
@@ -184,11 +184,11 @@ class _Unpacked(io.RawIOBase):
         """As many bytes as asked for, fewer only at the end."""
         self._headers += size
         if size < 0 or self._headers > _MOST_HEADERS:
-            raise ValueError("a header of it is too large")
+            raise ValueError("one of its headers is too large")
         return self._gather(size)
 
     def read_whole(self, place: int, size: int) -> bytes:
-        """The content of a file: that many bytes from there on, which is not before the present place."""
+        """The content of a file: `size` bytes from `place` on, which is not before the current position."""
         self._headers = 0
         self.seek(place)
         content = self._gather(size)
@@ -197,9 +197,9 @@ class _Unpacked(io.RawIOBase):
         return content
 
     def require_end(self) -> None:
-        """ValueError unless nothing but the padding of tar follows, and nothing at all behind the end of xz."""
+        """ValueError unless only tar's padding follows, and nothing after the end of the xz stream."""
         if self._gather(_MOST_PADDING).strip(b"\0") or self._take(1) or self._xz.unused_data or self._stream.read(1):
-            raise ValueError("something follows its end")
+            raise ValueError("there are data after its end")
 
     def _gather(self, size: int) -> bytes:
         pieces, left = [], size

@@ -1,4 +1,4 @@
-"""A study to a bundle: plan, experiment file, fingerprints and the evidence of its runs; what is derived stays out."""
+"""Writes the bundle of a study: plan, experiment file, fingerprints and evidence of runs, but no derived data."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ Sign = Callable[[bytes], bytes]
 
 
 class Rewrite(Protocol):
-    """Changes what goes into a bundle: names of files and their contents, in the same way each time."""
+    """Changes paths and contents of the files of a bundle, in the same way each time."""
 
     def path(self, path: str) -> str:
-        """What a path below the study's folder becomes; empty where the file is left out."""
+        """The changed path of a file, relative to the study's folder; empty if the file is left out."""
 
     def content(self, path: str, content: bytes) -> bytes:
-        """What the content of the file at a path, as it was, becomes."""
+        """The changed content of a file, which had this path and content in the study."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A file that goes into a bundle; `shared` says that other runs have it, too."""
+    """A file for the bundle; `shared` says that several runs have it."""
 
     file: BundledFile
     content: bytes
@@ -47,9 +47,9 @@ class _Part:
 
 
 class BundledStudy:
-    """The files of a study that belong into a bundle, in its order; runs that come later are left out.
+    """The files of a study that belong into a bundle, in the bundle's order; runs that are added later are left out.
 
-    What was read of the head stays as it was read, so that it can be gone through several times.
+    Files other than evidence are read once and kept, so that the files can be read several times with the same content.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -68,7 +68,7 @@ class BundledStudy:
             yield f"{evidence.FINGERPRINTS}/{name}.json", render_fingerprint(fingerprint)
 
     def evidence(self, identity: str) -> Mapping[str, bytes]:
-        """The files of a run by their path below the study's folder, in the order of their names."""
+        """The files of a run by their path relative to the study's folder, sorted by name."""
         found = evidence.load_evidence(self.folder, identity)
         return {f"{evidence.EVIDENCE}/{identity}/{name}": found[name] for name in sorted(found)}
 
@@ -100,21 +100,21 @@ def write_bundle(
     sign: Sign | None = None,
     rewrite: Rewrite | None = None,
 ) -> tuple[Manifest, bytes]:
-    """Write the bundle of a study to a file that is not there yet; its manifest, as a value and as bytes.
+    """Write the bundle of a study to a new file; return its manifest, as a value and as bytes.
 
     Args:
-        study: what goes into it; it is read twice, first to be described and then to be written.
-        target: the file.
-        name: of the study, as those see it who unpack it.
+        study: the study; its files are read twice, first for the manifest and then to be written.
+        target: path of the new file.
+        name: name of the study in the bundle.
         plan: identity of the plan in the bundle.
-        version: of this pgstrata.
-        sign: what signs the manifest.
-        rewrite: what changes names and contents on the way.
+        version: version of this pgstrata.
+        sign: signs the manifest.
+        rewrite: changes paths and contents.
 
     Raises:
         StudyError: the study changed meanwhile, or has files that no bundle may have.
-        BundleError: there is something at the path of the bundle already.
-        DiskFullError: there is no room for it.
+        BundleError: the path of the bundle exists already.
+        DiskFullError: the disk is full.
     """
     described = tuple(part.file for part in _parts(study, rewrite))
     manifest = Manifest(
@@ -143,7 +143,7 @@ def write_bundle(
 
 
 def _parts(study: BundledStudy, rewrite: Rewrite | None) -> Iterator[_Part]:
-    """Each file as it goes into the archive; what is shared comes once by its digest before the first that has it."""
+    """Each file in the order of the archive; a shared one comes first under its digest, before the run that has it."""
     written: set[str] = set()
     for path, original, shared in study.files():
         name = rewrite.path(path) if rewrite else path
@@ -162,7 +162,7 @@ def _file(path: str, content: bytes, digest: str) -> BundledFile:
 
 
 def _require_sound(study: BundledStudy, manifest: Manifest) -> None:
-    """What could not be unpacked must not be written."""
+    """StudyError if `unbundle` would refuse the bundle."""
     try:
         check_name(manifest.study)
         check_files(manifest.files)
@@ -170,13 +170,14 @@ def _require_sound(study: BundledStudy, manifest: Manifest) -> None:
         raise StudyError(
             f"the study cannot be bundled: {error}",
             where=str(study.folder),
-            remedy="remove from its folder what pgstrata has not put there",
+            remedy="remove files from its folder that pgstrata has not written",
         ) from error
     if manifest.size > sizes.BUNDLE_UNPACKED:
         raise StudyError(
-            f"the study has {manifest.size / (1 << 30):.1f} GiB, and a bundle at most {sizes.BUNDLE_UNPACKED >> 30}",
+            f"the study has {manifest.size / (1 << 30):.1f} GiB, and a bundle can have at most "
+            f"{sizes.BUNDLE_UNPACKED >> 30} GiB",
             where=str(study.folder),
-            remedy="send its folder as it is, such as with tar",
+            remedy="send its folder instead, for example with tar",
         )
 
 
@@ -184,24 +185,26 @@ def _changed(folder: Path, path: str) -> StudyError:
     return StudyError(
         "the study was changed while it was bundled",
         where=str(folder / path),
-        remedy="start the same command again when nothing writes to it",
+        remedy="start the same command again when no other command writes to the study",
     )
 
 
 @contextmanager
 def _write_errors(target: Path) -> Iterator[None]:
-    """Failures of the bundle's own file, which are not failures of the study."""
+    """Turn errors of the bundle's file into errors of the bundle, not of the study."""
     try:
         yield
     except OSError as error:
         if files.is_full(error):
             raise DiskFullError(
-                "there is no room for the bundle", where=str(target), remedy="give another place with -o"
+                "the disk has no room for the bundle",
+                where=str(target),
+                remedy="free some space, or name another place with -o",
             ) from error
         if error.errno == errno.EEXIST:
             raise BundleError(
-                "there is something here already", where=str(target), remedy="remove it, or give another name with -o"
+                "this path exists already", where=str(target), remedy="remove it, or give another name with -o"
             ) from error
         raise BundleError(
-            f"the bundle cannot be written: {error.strerror}", where=str(target), remedy="give another place with -o"
+            f"the bundle cannot be written: {error.strerror}", where=str(target), remedy="name another place with -o"
         ) from error

@@ -1,4 +1,4 @@
-"""Names in a study that say whose it is: found where they are known to stand, to be replaced wherever they are."""
+"""Finds names of hosts and users in a study, in places where such names usually occur, to be replaced everywhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ORDINARY: Final = frozenset((
     "srv", "ssh", "standby", "state", "storage", "studies", "study", "sys", "system", "temp", "test", "tests",
     "tmp", "true", "ubuntu", "urandom", "user", "users", "usr", "var", "vm", "wal", "work", "xfs", "zero",
 ))  # fmt: skip
-"""Words that name nobody, or that evidence is made of: replaced only where nothing but a name can stand."""
+"""Words that name nobody, or that are common in evidence: replaced only in places that can only hold a name."""
 
 _DEVICE: Final = re.compile(
     r"(?:[hsv]d|xvd)[a-z]{1,2}\d*|(?:nvme\d+n\d+|mmcblk\d+)(?:p\d+)?|(?:dm-|md|loop|ram|zram|sr|tty|ttyS|fd)\d*"
@@ -60,7 +60,7 @@ _PATH: Final = re.compile(r"(?<![^\s'\"=:,(<>\[|;])(?:/[\w.+@%~-]+){2,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """Names to be replaced wherever they stand as a word, each once; `kept` are too ordinary for that."""
+    """Names to be replaced wherever they occur as a word, each once; `kept` are names too ordinary for that."""
 
     hosts: tuple[str, ...]
     users: tuple[str, ...]
@@ -69,18 +69,18 @@ class Terms:
 
 
 def is_ordinary(part: str) -> bool:
-    """Whether a part of a path, or a name, says nothing about whose it is."""
+    """Whether a part of a path, or a name, is so common that it identifies nobody."""
     known = part.casefold() in ORDINARY or len(part) == 1
     return known or any(pattern.fullmatch(part) for pattern in (_DEVICE, _NUMBERED))
 
 
 def find_terms(plan: bytes, texts: Iterable[str], words: Iterable[str]) -> Terms:
-    """Names in the plan, names where files of evidence have them, and words that the user wants to be replaced, too.
+    """Names that occur in the plan and in other files, and words that the user gives.
 
     Args:
-        plan: plan.json.
-        texts: of the other files.
-        words: those of the user; none of them is too ordinary.
+        plan: content of plan.json.
+        texts: texts of the other files.
+        words: words of the user; they are replaced even if they are ordinary.
     """
     hosts: dict[str, None] = {}
     users: dict[str, None] = {}
@@ -110,7 +110,7 @@ def _gather(text: str, hosts: dict[str, None], users: dict[str, None]) -> None:
 
 
 def _is_number(name: str) -> bool:
-    """An address is replaced as such, wherever it stands."""
+    """Whether it has no letter, such as an address: addresses are replaced by their own pattern."""
     return not re.search(r"[A-Za-z]", name)
 
 
@@ -121,7 +121,7 @@ def _unusual_parts(text: str) -> Iterator[str]:
 
 
 def is_of_system(path: str) -> bool:
-    """Whether a path is that of files which every machine has."""
+    """Whether a path is in a system folder, whose files are the same on every machine."""
     parts = path.split("/")
     return parts[1] in {"proc", "sys", "usr", "lib", "lib64", "lib32", "bin", "sbin", "boot", "etc"} and (
         parts[1:3] != ["usr", "local"]
@@ -129,7 +129,7 @@ def is_of_system(path: str) -> bool:
 
 
 def _destinations(data: Any) -> Iterator[tuple[str, str]]:
-    """Users and names, either of them maybe empty, in services of running servers and in destinations of hosts."""
+    """Users and names of hosts, either may be empty, from services of running servers and ssh destinations."""
     for each in data["plan"]["experiment"]["environments"]:
         server: Mapping[str, Any] = each["server"]
         if server["kind"] == "dsn" and re.fullmatch(_NAME, server["value"]):

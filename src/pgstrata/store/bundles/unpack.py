@@ -1,4 +1,4 @@
-"""A bundle to a study: checked and unpacked aside, and only as a whole given its place."""
+"""Unpacks a bundle: checks and unpacks it into a temporary folder, which is renamed when everything is in order."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from pgstrata.system import files, reading
 _READ_ONLY: Final = 0o444
 _PLAIN: Final = 0o644
 _SPARE: Final = 64 << 20
-"""Bytes that stay free; the catalogue needs some."""
+"""Bytes of the disk that must remain free; the catalogue needs some."""
 
 
 @contextmanager
 def open_bundle(path: Path) -> Iterator[ArchiveReader]:
-    """A bundle for reading, its manifest checked. BundleError where it is none, or is damaged."""
+    """Open a bundle and check its manifest; BundleError if it is not a bundle, or is damaged."""
     try:
         with reading.open_regular(path) as stream:
             yield ArchiveReader(stream, str(path))
@@ -38,7 +38,7 @@ def open_bundle(path: Path) -> Iterator[ArchiveReader]:
         ) from None
     except IsADirectoryError:
         raise BundleError(
-            "it is a folder and no bundle", where=str(path), remedy=f"if it is a study: pgstrata show {path}"
+            "it is a folder, not a bundle", where=str(path), remedy=f"if it is a study: pgstrata show {path}"
         ) from None
     except OSError as error:
         raise BundleError(
@@ -47,18 +47,18 @@ def open_bundle(path: Path) -> Iterator[ArchiveReader]:
 
 
 def unpack_bundle(bundle: ArchiveReader, target: Path, finish: Callable[[Path], None]) -> None:
-    """Make the study of a bundle in a folder that is not there yet; nothing stays of one that is damaged.
+    """Unpack the study of a bundle into a new folder; nothing is left behind if the bundle is damaged.
 
     Args:
-        bundle: opened, nothing of its files read yet.
-        target: the folder.
-        finish: called with the study's folder before it gets its place, when all of it is checked; it makes the
-            catalogue.
+        bundle: an opened bundle of which no files have been read yet.
+        target: path of the new folder.
+        finish: called with the temporary folder when all files have been checked, before the folder is renamed; it
+            makes the catalogue.
 
     Raises:
-        BundleError: a file is not what the manifest says, or something else is in the archive.
-        StudyError: there is something at the path already, or what was unpacked is no study.
-        DiskFullError: there is no room for it.
+        BundleError: a file does not match the manifest, or the archive has other files.
+        StudyError: the path exists already, or the unpacked files are no study.
+        DiskFullError: the disk has too little room.
     """
     target = target.absolute()
     require_free(target)
@@ -80,12 +80,12 @@ def unpack_bundle(bundle: ArchiveReader, target: Path, finish: Callable[[Path], 
 
 
 def require_free(target: Path) -> None:
-    """StudyError if there is something at the path of a folder that is to be made."""
+    """StudyError if the path of the new folder exists already."""
     with storage_errors(target):
         there = target.exists() or target.is_symlink()
     if there:
         raise StudyError(
-            "there is something here already", where=str(target), remedy="give a folder that does not exist yet with -o"
+            "this path exists already", where=str(target), remedy="name a folder that does not exist yet with -o"
         )
 
 
@@ -94,14 +94,14 @@ def _require_room(folder: Path, manifest: Manifest) -> None:
     free = figures.f_bavail * figures.f_frsize
     if manifest.size + _SPARE > free:
         raise DiskFullError(
-            f"unpacked, the study has {manifest.size >> 20:,} MiB, and {free >> 20:,} MiB are free",
+            f"the unpacked study takes {manifest.size >> 20:,} MiB and the disk has {free >> 20:,} MiB free",
             where=str(folder),
-            remedy="free some space, or give a folder on another file system with -o",
+            remedy="free some space, or name a folder on another file system with -o",
         )
 
 
 def _unpack(bundle: ArchiveReader, folder: Path) -> None:
-    """Write every file, each once its content is what the manifest says."""
+    """Write every file after its content has been compared with the manifest."""
     shared: dict[str, BundledFile] = {}
     with storage_errors(folder):
         for file, content in bundle.files():
@@ -122,7 +122,7 @@ def _unpack(bundle: ArchiveReader, folder: Path) -> None:
 
 def _altered(file: BundledFile) -> BundleError:
     return BundleError(
-        "the bundle is damaged or was altered: this file is not what its manifest says", where=file.path, remedy=ALTERED
+        "the bundle is damaged or was altered: this file does not match its manifest", where=file.path, remedy=ALTERED
     )
 
 
@@ -131,7 +131,7 @@ def _require_study(manifest: Manifest, folder: Path) -> None:
     runs = len(evidence.list_runs(folder))
     if (plan, runs) != (manifest.plan, manifest.runs):
         raise BundleError(
-            f"the bundle says that it has {manifest.runs} runs of plan {manifest.plan}, and it has {runs} of {plan}",
+            f"the manifest says {manifest.runs} runs of plan {manifest.plan}, but the bundle has {runs} of plan {plan}",
             where=manifest.study,
             remedy=ALTERED,
         )

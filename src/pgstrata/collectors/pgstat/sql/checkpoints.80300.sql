@@ -1,4 +1,4 @@
--- Checkpoints and background writer; up to 9.0, which do not say when they were reset.
+-- Checkpoints and background writer; up to 9.0, which has no time of reset.
 SELECT (ARRAY[
     'checkpoints.timed', 'checkpoints.requested', 'checkpoints.buffers_written', 'bgwriter.buffers_clean'
 ])[n] AS name, (ARRAY[

@@ -1,4 +1,4 @@
--- Buffers that backends wrote, with those by which files grew; up to 9.0. Reads and writes are not timed.
+-- Buffers written by backends, including those that extended files; up to 9.0. Reads and writes are not timed.
 SELECT (ARRAY[
     'backends.buffers_written'
 ])[n] AS name, (ARRAY[

@@ -1,4 +1,4 @@
--- All tables of the database together; up to 9.0, which do not count what autovacuum did.
+-- All tables of the database together; up to 9.0, which does not count runs of autovacuum.
 SELECT (ARRAY[
     'tables.n_dead_tup', 'tables.n_tup_hot_upd'
 ])[n] AS name, (ARRAY[
