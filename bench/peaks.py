@@ -2,7 +2,7 @@
 
 One environment has the same throughput at each number of clients, the other has its peak at one of them. What both
 reach is the same. Differences are found by the production rule: by the largest value of each block, and by the value at
-the peak that the other blocks have (`stats.peaks`).
+the peak that the blocks before it have (`stats.peaks`).
 """
 
 from __future__ import annotations

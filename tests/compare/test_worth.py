@@ -14,7 +14,7 @@ from pgstrata.compare.worth import find_worth
 from pgstrata.model.answer import Verdict
 from pgstrata.model.price import Price
 from pgstrata.stats.medians import median_interval
-from pgstrata.stats.peaks import peak_values
+from pgstrata.stats.peaks import CHOOSING, peak_values
 from studies import BASE, CELL, OTHER, cell_of, make_plan, simulate
 
 
@@ -89,10 +89,11 @@ def test_the_peak_of_a_flat_curve_is_not_too_high():
     assert noise.max(axis=1).mean() > 0.025
 
 
-def test_a_block_takes_no_part_in_the_choice_of_its_peak():
-    values = np.array([[1.0, 1.0, 1.0, 9.0], [2.0, 2.0, 2.0, 2.0]])
-    assert peak_values(values).tolist() == [2, 2, 2, 2]
-    assert peak_values(values[:, :2]).size == 0
+def test_the_peak_of_a_block_is_chosen_by_the_blocks_before_it():
+    values = np.array([[1.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0], [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0]])
+    assert peak_values(values).tolist() == [2, 2, 2, 2, 9]
+    for blocks in range(8):
+        assert peak_values(values[:, :blocks]).tolist() == [2, 2, 2, 2, 9][: max(blocks - CHOOSING, 0)]
 
 
 def test_along_clients_the_peak_of_each_block_is_taken_too():
@@ -105,10 +106,11 @@ def test_along_clients_the_peak_of_each_block_is_taken_too():
     best = [
         max(run.value("tps") for run in study.runs if (run.environment, run.block) == (OTHER, block))
         / max(run.value("tps") for run in study.runs if (run.environment, run.block) == (BASE, block))
-        for block in range(1, 25)
+        for block in range(1 + CHOOSING, 25)
     ]
     assert min(best) / 0.8 < peak.effect < max(best) / 0.8
     assert peak.verdict is Verdict.BETTER
+    assert {cost.blocks for cost in worth.costs if len(cost.cells) > 1} == {24 - CHOOSING}
 
 
 def test_environments_without_a_price_are_named_and_without_the_baselines_nothing_is_compared():

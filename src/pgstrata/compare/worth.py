@@ -40,8 +40,8 @@ def find_worth(study: Study) -> Worth | None:
     """Costs and values by the prices of a study's experiment; None if it has no prices.
 
     Throughput is compared, or with an objective the highest rate within it. For a curve over clients its peak is
-    compared as well as its cells: in each block the cell that is best in all other blocks (`stats.peaks`), for each
-    environment by itself. Cells at a fixed rate are left out, because all environments run at that rate.
+    compared as well as its cells: in each block the cell that was best in the blocks before it (`stats.peaks`), for
+    each environment by itself. Cells at a fixed rate are left out, because all environments run at that rate.
 
     Raises:
         ValueError: a run occurs twice.
@@ -116,7 +116,7 @@ def _at_peak(pairings: Sequence[Pairing]) -> Pairing:
     return replace(
         first,
         cell=PEAK,
-        blocks=tuple(blocks[: best.size]),
+        blocks=tuple(blocks[len(blocks) - best.size :]),
         values=best,
         base_values=base,
         differences=first.question.sign * (np.log(best) - np.log(base)),
@@ -141,7 +141,7 @@ def _costs(study: Study, question: Question, prices: Mapping[str, Price]) -> Ite
 
 
 def _rates(study: Study, environment: str, cells: Sequence[Cell], metric: str) -> Sequence[float]:
-    """The rate in each block that has all cells, at their peak."""
+    """The rate in each block that has all cells; of several cells at their peak, but for the first blocks."""
     found: dict[int, dict[str, float]] = {}
     names = [cell.identity for cell in cells]
     for run in study.runs:
