@@ -107,6 +107,10 @@ class HostNotFitError(PgstrataError):
     exit_code = ExitCode.HOST_NOT_FIT
 
 
+class RebootError(PgstrataError):
+    """This machine has to be rebooted before a study can go on, which ends pgstrata; the same command resumes it."""
+
+
 class BootFailedError(HostNotFitError):
     """A host does not come up with the kernel that it was told to boot, or not at all."""
 

@@ -88,7 +88,7 @@ def far(monkeypatch):
 
     monkeypatch.setattr(room, "observe_menu", lambda *_: replace(MENU, running=machine.kernel))
     monkeypatch.setattr(room, "make_ledger", lambda *_: Ledger())
-    monkeypatch.setattr(room, "host_state", lambda *_: SimpleNamespace(entries=machine.left))
+    monkeypatch.setattr(room, "boot_entries", lambda _: machine.left)
     return machine
 
 

@@ -62,6 +62,7 @@ def target(losses=(), *, spec=FAR):
         sql=None,
         tools=None,
         events=RecordingEvents(),
+        store=None,
         study="s",
         facts={},
         sources={},

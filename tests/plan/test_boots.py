@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from little_plan import make_plan
 from pgstrata.drivers.registry import driver_capabilities
-from pgstrata.errors import ExperimentError
+from pgstrata.errors import ExperimentError, PlanRefusedError
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.model.boot import boots_of, group_of, is_of_series
 from pgstrata.model.experiment import ControlKind
@@ -140,10 +140,29 @@ def test_what_is_no_kernel_is_refused(kernels, what):
     assert any(what in found for found, _ in problems(kernels=kernels))
 
 
-def test_a_kernel_of_this_machine_is_refused_with_the_way_out():
-    found = problems(host="local", controls='["reboot"]')
-    assert any("kernel needs a reboot of this machine" in what and "ssh:" in remedy for what, remedy in found)
-    assert any("the control reboot would reboot this machine" in what for what, _ in found)
+def test_this_machine_boots_kernels_if_it_is_allowed_to():
+    said = render_plan(plan(host="local", controls='["reboot"]'), "x")
+    assert "this machine boots 3 times in each block, and boots its own kernel at the end" in said
+    assert "--reboot" in said
+
+
+def test_a_running_server_of_this_machine_is_not_ended_by_a_reboot():
+    found = problems(host='local"\nserver = "dsn:x', controls='["reboot"]')
+    assert any("kernel reboots this machine, which would end the running server" in what for what, _ in found)
+    assert any("the control reboot reboots this machine" in what for what, _ in found)
+
+
+@pytest.mark.parametrize(
+    ("load", "what"),
+    [('rate = "80 % of maximum"', "is a share of what all environments reach"),
+     ('clients = { from = 1, to = 8, steps = 4, until = "throughput falls" }', "ladder that ends where throughput")],
+)  # fmt: skip
+def test_what_all_environments_must_show_first_is_refused_on_this_machine(load, what):
+    text = TEXT.format(kernels='["6.1", "6.12"]', controls="[]", host="local", seed=1)
+    text = text.replace("clients = [1, 2]\n", "" if load.startswith("clients") else "clients = 2\n") + f"{load}\n"
+    experiment = parse_experiment(text, "x", read_file=str, workloads=WORKLOADS)
+    with pytest.raises(PlanRefusedError, match=what):
+        make_real_plan(experiment, WORKLOADS, CAPACITY, drivers=driver_capabilities())
 
 
 @pytest.mark.parametrize("words", ["root=/dev/sdb", "init=/bin/sh", "single", "a;b", "$(x)", "a=`b`", "a='b'"])

@@ -357,6 +357,9 @@ class FakeTarget:
     def release(self):
         self.world.log.append(("release",))
 
+    def at_hand(self, environment):
+        return True
+
     def give_back(self):
         self.world.log.append(("give back",))
 

@@ -38,6 +38,14 @@ _PROGRAMS = {
     -u) rm -f {folder}/loaded ;;
 esac""",
     "reboot": "rm -f {folder}/jump; touch {folder}/request",
+    # asked only where systemd is found to run
+    "systemctl": """verb=$1; for unit; do :; done
+case $verb in
+    reboot) rm -f {folder}/jump; touch {folder}/request ;;
+    kexec) touch {folder}/jump; touch {folder}/request ;;
+    enable) touch {folder}/enabled-"$unit" ;;
+    disable) rm -f {folder}/enabled-"$unit" ;;
+esac""",
 }
 _UNAME = """#!/bin/sh
 if [ "$*" = -r ]; then cat {folder}/osrelease; else exec {folder}/uname.real "$@"; fi

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from pgstrata.app.host import make_ledger
+from pgstrata.app.host import boot_entries, make_ledger
 from pgstrata.app.site import OpenedHost
 from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.boots.menu import BootMenu, choose_boot
 from pgstrata.boots.observe import observe_menu
 from pgstrata.boots.reboot import Reboot
 from pgstrata.errors import BootFailedError
-from pgstrata.ledger.entries import host_state
 from pgstrata.model.boot import Boot
 from pgstrata.model.changes import Entry
 from pgstrata.model.experiment import HostSpec
@@ -87,10 +86,7 @@ class HostBoots:
 
     def _bring_home(self) -> None:
         """Boot its own kernel, if a pgstrata of this study was killed and left it in another one."""
-        site = self._opened.site
-        if not site.transport.exists(site.ledger):
-            return
-        left = [entry for entry in host_state(site.transport, site.ledger).entries if own_boot(entry, self.hosts.study)]
+        left = [entry for entry in boot_entries(self._opened.site) if own_boot(entry, self.hosts.study)]
         if left:
             self.tell(f"{self.spec.text} still runs what an interrupted command of this study booted: {left[-1].value}")
             self._reboot(NextBoot(release="its own kernel", way=BootWay.DEFAULT))

@@ -11,10 +11,11 @@ from pgstrata.errors import HostNotFitError
 from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.ledger import HostLedger, restore
 from pgstrata.ledger.lock import find_lock_file, hold_host
-from pgstrata.ledger.undo import At, go_on
+from pgstrata.ledger.undo import At, go_on, read_state
 from pgstrata.model.changes import Entry, HostState, Undone, restore_command
 from pgstrata.ports.host import Clock
 from pgstrata.report.commands.host import say_entry
+from pgstrata.system.boots import BOOTED
 
 
 def make_ledger(site: Site, clock: Clock, study: str, *, at: At = go_on) -> HostLedger:
@@ -46,10 +47,27 @@ def at_work(site: Site, clock: Clock, study: str, *, again: bool = False, keep: 
         HostNotFitError: another pgstrata is at work on it, or something that an earlier one changed is not undone.
     """
     with _holding(site, clock, study):
+        _close_ended_boots(site, keep)
         if again and site.transport.exists(site.ledger):
             restore(site.transport, site.privilege, site.ledger, keep=keep)
         refuse_dirty(site, keep=keep)
         yield
+
+
+def boot_entries(site: Site) -> tuple[Entry, ...]:
+    """Entries of the ledger that say that a machine was booted into another kernel than its own, the latest last."""
+    if not site.transport.exists(site.ledger):
+        return ()
+    return tuple(entry for entry in host_state(site.transport, site.ledger).entries if entry.what == BOOTED)
+
+
+def _close_ended_boots(site: Site, keep: Kept) -> None:
+    """Close entries of boots that a reboot has ended since: the machine is as it was, and nothing has to be undone."""
+    host = site.transport
+    boots = [entry for entry in boot_entries(site) if not keep(entry)]
+    ended = {entry.number for entry in boots if read_state(host, entry.what, entry.read) == entry.before}
+    if ended:
+        restore(host, site.privilege, site.ledger, keep=lambda entry: entry.number not in ended)
 
 
 def refuse_dirty(site: Site, *, keep: Kept = keep_nothing) -> None:

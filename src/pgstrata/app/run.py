@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from pgstrata import __version__
 from pgstrata.app.boots import own_boot
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, has_one_rig, keep_floors, observe_rig
 from pgstrata.app.machine import Machine, open_machine
+from pgstrata.app.own_boots import begin_reboot, refuse_volatile
 from pgstrata.app.places import study_key
-from pgstrata.app.site import OpenedHost
+from pgstrata.app.resuming import own_unit, resuming
+from pgstrata.app.site import OpenedHost, site_here
 from pgstrata.app.study_hosts import StudyHosts, observe_room, scratch
 from pgstrata.app.vms import opened_vm
 from pgstrata.app.wiring import make_derive, make_rig
 from pgstrata.conduct.cost import SPENT, UnmeasuredTime, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.conduct.rig import to_the_end
-from pgstrata.errors import InterruptedByUserError, PgstrataError
-from pgstrata.model.boot import boot_of
+from pgstrata.errors import InterruptedByUserError, PgstrataError, RebootError, UsageError
+from pgstrata.hosts.local import LocalHost
+from pgstrata.ledger.undo import read_state
+from pgstrata.model.boot import boot_of, booted_hosts
+from pgstrata.model.changes import Entry
 from pgstrata.model.experiment import HostKind, HostSpec
 from pgstrata.model.plan import Plan
 from pgstrata.plan.forecast import forecast
 from pgstrata.plan.refusals import refuse_room
 from pgstrata.ports.events import Event, EventKind, Events
+from pgstrata.ports.host import Command
 from pgstrata.ports.store import Store
 from pgstrata.ports.studies import StoredStudy, StudyRepository
 from pgstrata.ports.target import Target
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.sources.ladders import LADDERS, cut_ladders
+from pgstrata.system.boots import plain_reboot
+from pgstrata.system.units import Repeated
 from pgstrata.vms.machine import VirtualMachine
 from pgstrata.workloads import builtin_workloads
 
@@ -40,7 +50,9 @@ class RunOutcome:
     """Where the study is and why the run ended.
 
     `done` of `total` runs are in the study, `measured` of them are new. `block_seconds` is what is expected of the next
-    block, or was of the last one; `preparing` are the seconds before the first block of this call.
+    block, or was of the last one; `preparing` are the seconds before the first block of this call. `reboots_into` is
+    the kernel that this machine boots now, because the study needs it; `goes_home`: the study is over, and this machine
+    has to boot its own kernel (`go_home`).
     """
 
     study: StoredStudy
@@ -50,6 +62,19 @@ class RunOutcome:
     measured: int
     block_seconds: float
     preparing: float
+    reboots_into: str = ""
+    goes_home: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reboots:
+    """Whether this machine may be rebooted, and the command that is then given again by itself after each boot."""
+
+    allowed: bool = False
+    repeated: Repeated | None = None
+
+
+NO_REBOOTS: Final = Reboots()
 
 
 def default_study(studies: StudyRepository, file: Path, plan: Plan) -> StoredStudy:
@@ -58,7 +83,13 @@ def default_study(studies: StudyRepository, file: Path, plan: Plan) -> StoredStu
 
 
 def run_experiment(
-    plan: Plan, study: StoredStudy, events: Events, *, budget: float | None = None, stop_early: bool = True
+    plan: Plan,
+    study: StoredStudy,
+    events: Events,
+    *,
+    budget: float | None = None,
+    stop_early: bool = True,
+    reboots: Reboots = NO_REBOOTS,
 ) -> RunOutcome:
     """Measure what is missing.
 
@@ -68,26 +99,40 @@ def run_experiment(
         events: where progress goes.
         budget: seconds for this call, building and trying included; None means what is left of the experiment's own.
         stop_early: leave out what is decided; a noise floor and a calibration need all their blocks.
+        reboots: of this machine. If the study needs one, it has begun when this returns.
 
     Raises:
+        UsageError: this machine would have to be rebooted, and may not be.
         InterruptedByUserError: Ctrl-C or SIGTERM; everything that was finished is kept.
         HostNotFitError: another pgstrata is at work on this host, or one has left it changed.
     """
     tell = _teller(events)
-    with (
-        open_machine(tell) as machine,
-        _having(plan, machine, study.identity, tell) as hosts,
-        study.write(plan, __version__, make_derive(plan.experiment)) as store,
-    ):
+    _refuse_reboots(plan, reboots)
+    with open_machine(tell) as machine, _having(plan, machine, study.identity, tell) as hosts:
+        with resuming(hosts, reboots.repeated), _staying(hosts, events):
+            outcome = _measure(plan, hosts, study, events, _Limits(budget=budget, spent=0.0, stop_early=stop_early))
+        wanted = hosts.next_boot
+        if wanted is not None and outcome.ending is Ending.REBOOT:
+            begin_reboot(hosts, wanted)
+            return replace(outcome, reboots_into=wanted.text)
+    return replace(outcome, goes_home=wanted is not None)
+
+
+def _measure(plan: Plan, hosts: StudyHosts, study: StoredStudy, events: Events, limits: _Limits) -> RunOutcome:
+    with study.write(plan, __version__, make_derive(plan.experiment)) as store:
         # with the secrets of the plan given, and the floors that were frozen when the study was made
         plan = store.plan
+        if HostSpec() in booted_hosts(plan.experiment.environments):
+            places = hosts[HostSpec()].places
+            refuse_volatile(
+                hosts.machine.here, (str(Path(str(study)).absolute()), places.state, places.cache, places.data)
+            )
         if has_one_rig(plan.experiment) and not store.committed() and store.fingerprint(CONDITIONS) is None:
             store.keep_fingerprint(CONDITIONS, observe_rig(plan.experiment))
-        spent = 0.0 if budget is not None else seconds_spent(study)
+        if limits.budget is None:
+            limits = replace(limits, budget=plan.experiment.budget, spent=seconds_spent(study))
         before = len(store.committed())
-        limit = plan.experiment.budget if budget is None else budget
         try:
-            limits = _Limits(budget=limit, spent=spent, stop_early=stop_early)
             conduct, ending = _carry_out(plan, hosts, store, events, limits)
         except KeyboardInterrupt:
             raise InterruptedByUserError(
@@ -102,6 +147,39 @@ def run_experiment(
     events.emit(Event(kind=EventKind.STUDY_FINISHED, text=str(ending), done=done, total=len(plan.runs)))
     return RunOutcome(study=study, ending=ending, done=done, total=len(plan.runs), measured=done - before,
                       block_seconds=conduct.block_seconds, preparing=conduct.preparing)  # fmt: skip
+
+
+def _refuse_reboots(plan: Plan, reboots: Reboots) -> None:
+    """UsageError if the plan needs reboots of this machine, which nobody has allowed."""
+    if HostSpec() in booted_hosts(plan.experiment.environments) and not reboots.allowed:
+        raise UsageError(
+            "this experiment boots this machine into other kernels: everything that runs on it would be ended",
+            remedy="save your work and use `pgstrata run --reboot`, giving the same command again after each boot; or "
+            "`--resume-after-boot`, with which systemd gives it",
+        )
+
+
+@contextmanager
+def _staying(hosts: StudyHosts, events: Events) -> Iterator[None]:
+    """What ends with an error or is interrupted reboots nothing: the user may want to look first."""
+    try:
+        yield
+    except BaseException:
+        if hosts.next_boot is not None:
+            hosts.next_boot = None
+            text = (
+                "this machine still runs a kernel that this study has booted: give the same command again to go on, or "
+                "`pgstrata host restore` to boot its own one"
+            )
+            with suppress(PgstrataError):
+                events.emit(Event(kind=EventKind.WARNING, text=text))
+        raise
+
+
+def go_home() -> None:
+    """Boot this machine's own kernel, after a study that has booted another one; begun when this returns."""
+    here = site_here(LocalHost())
+    here.transport.run(Command(argv=(*here.privilege, *plain_reboot().argv)))
 
 
 def _remaining(plan: Plan, store: Store) -> Plan:
@@ -142,10 +220,22 @@ def _having(plan: Plan, machine: Machine, study: str, tell: Callable[[str], None
         hosts = StudyHosts(machine, study, tell, from_here, vms)
         off.callback(hosts.close)
         for spec in dict.fromkeys((HostSpec(), *experiment.machines)):
-            opened = hosts.open(spec, keep=lambda entry: own_boot(entry, study))
+            opened = hosts.open(spec, keep=partial(_is_kept, machine, study, spec))
             if spec in experiment.hosts and spec.remote:
                 refuse_small(plan, opened)
         yield hosts
+
+
+def _is_kept(machine: Machine, study: str, spec: HostSpec, entry: Entry) -> bool:
+    """Whether a change that an earlier command of this study has left on a machine is still wanted.
+
+    Another machine that was booted is brought home by `HostBoots`; this one goes on as it is.
+    """
+    if spec.remote:
+        return own_boot(entry, study)
+    if own_boot(entry, study):
+        return read_state(machine.here, entry.what, entry.read) == entry.value
+    return own_unit(entry, study)
 
 
 def _vms_of(plan: Plan) -> tuple[HostSpec, ...]:
@@ -184,6 +274,8 @@ def _carry_out(plan: Plan, hosts: StudyHosts, store: Store, events: Events, limi
         )
         try:
             return conduct, conduct.carry_out()
+        except RebootError:
+            return conduct, Ending.REBOOT
         finally:
             for spec, target in rig.targets.items():
                 _give_back(spec, target, events)

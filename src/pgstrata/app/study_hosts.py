@@ -23,6 +23,7 @@ from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import HostCapacity
 from pgstrata.ports.host import Command, Host
 from pgstrata.system import commands
+from pgstrata.system.boots import NextBoot
 from pgstrata.system.trust import ROOT, find_keeper, require_root_keeps
 from pgstrata.vms.machine import VirtualMachine
 
@@ -161,6 +162,8 @@ class StudyHosts:
         self._from_here = frozenset(from_here)
         self._opened: dict[HostSpec, tuple[OpenedHost, ExitStack]] = {}
         self._vms = vms or {}
+        self.next_boot: NextBoot | None = None
+        """What this machine has to boot when everything is closed."""
 
     def __getitem__(self, spec: HostSpec) -> OpenedHost:
         """An open machine; HostLostError if its connection was lost and has not been opened again."""

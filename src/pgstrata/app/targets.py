@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from pgstrata.app.boots import HostBoots
 from pgstrata.app.host import keep_nothing, make_ledger
 from pgstrata.app.machine import Machine, libpq_variables
+from pgstrata.app.own_boots import OwnBoots
 from pgstrata.app.places import socket_root, study_key
 from pgstrata.app.routes import find_way
 from pgstrata.app.sent import SentServers, bring_file
@@ -40,6 +41,7 @@ from pgstrata.model.server import Build
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.server import ServerSource
+from pgstrata.ports.store import Store
 from pgstrata.ports.target import ClientSide, Link, ServerHost, Supply
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.servers.psql import PsqlSql
@@ -58,11 +60,12 @@ def make_recipe(bring: Callable[[DataFile, str], DataFile] | None = None) -> Dat
 
 @dataclass(slots=True, kw_only=True)
 class MachineTarget:
-    """An existing machine: this one, or one that ssh reaches, which is rebooted if a visit asks for it.
+    """An existing machine: this one, or one that ssh reaches; it is rebooted if a visit asks for it.
 
     `client`, `sql` and `tools` are the client's on this machine, `facts` what was read of it; `sources` are the servers
-    of the whole plan as they are called here, `hosts` its machines, None where there is but this one. `sides` are the
-    machines from which its servers are loaded, by `Environment.client_hosts`; `tls`: clients have to encrypt.
+    of the whole plan as they are called here, `hosts` its machines, None where there is but this one, `store` that of
+    its study. `sides` are the machines from which its servers are loaded, by `Environment.client_hosts`; `tls`: clients
+    have to encrypt.
     """
 
     spec: HostSpec
@@ -72,6 +75,7 @@ class MachineTarget:
     sql: PsqlSql
     tools: Build
     events: Events
+    store: Store
     study: str
     facts: Mapping[str, bytes]
     sources: Mapping[str, ServerSpec]
@@ -81,7 +85,7 @@ class MachineTarget:
     _builds: dict[str, Build] = field(init=False, default_factory=dict)
     _sent: SentServers | None = field(init=False, default=None)
     _observed: ServerHost | None = field(init=False, default=None)
-    _boots: HostBoots | VmBoots | None = field(init=False, default=None)
+    _boots: HostBoots | VmBoots | OwnBoots | None = field(init=False, default=None)
 
     def provision(self) -> Mapping[str, Build]:
         """As the contract says; a machine that is lost over it is waited for as in the preflight."""
@@ -91,8 +95,7 @@ class MachineTarget:
             for key in {cell.driver for cell in self.plan.experiment.cells}:
                 self._persist(partial(self._require_driver, key))
         if self.hosts is not None and self.spec in booted_hosts(self._environments):
-            kind = VmBoots if self.spec.kind is HostKind.VM else HostBoots
-            self._boots = kind(spec=self.spec, hosts=self.hosts, tell=self._step, gone=self._forget)
+            self._boots = self._make_boots(self.hosts)
             self._persist(partial(self._boots.require, [boot_of(each) for each in self._environments]))
         known: dict[str, Build] = {}
         for environment in self._environments:
@@ -125,6 +128,16 @@ class MachineTarget:
 
     def _require_driver(self, key: str) -> None:
         find_driver(key).require(self._opened.host)
+
+    def _make_boots(self, hosts: StudyHosts) -> HostBoots | VmBoots | OwnBoots:
+        if not self.spec.remote:
+            return OwnBoots(hosts=hosts, store=self.store)
+        kind = VmBoots if self.spec.kind is HostKind.VM else HostBoots
+        return kind(spec=self.spec, hosts=hosts, tell=self._step, gone=self._forget)
+
+    def at_hand(self, environment: Environment) -> bool:
+        """As the contract says: whatever needs no reboot of this machine."""
+        return not isinstance(self._boots, OwnBoots) or self._boots.at_hand(boot_of(environment))
 
     def boot(self, environments: Sequence[Environment], *, fresh: bool) -> None:
         """As the contract says; a machine stays up if no environment asks for a boot."""

@@ -107,7 +107,7 @@ def make_rig(
     sides: dict[tuple[HostSpec, ...], ClientSide] = {HERE: ClientHere(found=here)}
     make_target = partial(
         MachineTarget, plan=plan, machine=machine, client=client, sql=PsqlSql(client, tools), tools=tools,
-        events=events, study=study, facts=here.facts, hosts=hosts, sides=sides, tls=tls,
+        events=events, store=store, study=study, facts=here.facts, hosts=hosts, sides=sides, tls=tls,
         sources=machine.servers.alike(each.server for each in experiment.environments),
     )  # fmt: skip
     targets = {spec: make_target(spec=spec) for spec in dict.fromkeys((*experiment.hosts, *experiment.elsewhere))}

@@ -99,13 +99,26 @@ def run(
     seed: Seed = None,
     events: EventsOption = False,
     no_query_text: NoQueryText = False,
+    reboot: Annotated[
+        bool, typer.Option("--reboot", help="Allow reboots of this machine; give the same command after each.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume-after-boot", help="Allow them, and let systemd give the command after each.")
+    ] = False,
 ) -> None:
     """Carry out an experiment; the same command resumes it."""
     from pgstrata.app.question import load_plan
     from pgstrata.cli.progress import run_with_progress
+    from pgstrata.errors import UsageError
 
+    if budget is not None and (reboot or resume):
+        raise UsageError(
+            "a budget holds for one command, and this one is given again after each boot",
+            where="--budget",
+            remedy="write budget = TIME into the experiment: that holds for the whole study",
+        )
     plan_ = load_plan(file, seed=seed, blocks=blocks, query_text=not no_query_text)
-    run_with_progress(plan_, file, study, duration_of(budget), events=events)
+    run_with_progress(plan_, file, study, duration_of(budget), events=events, reboot=reboot, resume=resume)
 
 
 def floor(

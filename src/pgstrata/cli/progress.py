@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from pgstrata.app.answer import load_answer
-from pgstrata.app.run import RunOutcome, default_study, run_experiment
+from pgstrata.app.resuming import repeat_command
+from pgstrata.app.run import Reboots, RunOutcome, default_study, go_home, run_experiment
 from pgstrata.cli.plain import erase_line
 from pgstrata.conduct.loop import Ending
 from pgstrata.errors import DiskFullError, InterruptedByUserError, PgstrataError
@@ -25,24 +26,42 @@ from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.report.sentences.answer import answer_sentences
 from pgstrata.report.sentences.causes import cause_sentences
 from pgstrata.store.repository import StudyFolder, StudyFolders
+from pgstrata.system.units import Repeated
 from pgstrata.units import render_duration
 
 _WIDTH = 100
 _GO_ON = "give the same command again to go on: finished runs are kept"
 
 
-def run_with_progress(plan: Plan, file: Path, study: Path | None, budget: float | None, *, events: bool) -> None:
-    """Run, telling progress; at the end the answer in words and what to do next."""
+def run_with_progress(
+    plan: Plan,
+    file: Path,
+    study: Path | None,
+    budget: float | None,
+    *,
+    events: bool,
+    reboot: bool = False,
+    resume: bool = False,
+) -> None:
+    """Run, telling progress; at the end the answer in words and what to do next.
+
+    `reboot`: this machine may be rebooted; `resume`: also, and systemd gives the same command again after each boot.
+    """
     gc.enable()
     stored = StudyFolder(study) if study else default_study(StudyFolders(), file, plan)
     out = sys.stderr if events else sys.stdout
     print(f"study: {stored}", file=out)
     print(_chosen(plan, file), file=out)
     sink = choose_sink(events=events)
+    repeated = repeat_command(stored.identity, sys.argv[1:]) if resume else None
+    reboots = Reboots(allowed=reboot or resume, repeated=repeated)
     try:
-        outcome = run_experiment(plan, stored, sink, budget=budget)
+        outcome = run_experiment(plan, stored, sink, budget=budget, reboots=reboots)
     finally:
         sink.close()
+    if outcome.reboots_into:
+        _say_reboot(outcome, repeated, out)
+        return
     _say_ending(outcome, file, out)
     if outcome.done:
         answer = load_answer(stored, why=True)
@@ -52,6 +71,9 @@ def run_with_progress(plan: Plan, file: Path, study: Path | None, budget: float 
         for text in cause_sentences(answer):
             print(_wrapped(f"{text} (pgstrata show --why {stored})"), file=out)
         print(f"\nmore: pgstrata show {stored}   pgstrata report {stored}", file=out)
+    if outcome.goes_home:
+        print("this machine boots its own kernel now", file=out, flush=True)
+        go_home()
 
 
 def _chosen(plan: Plan, file: Path) -> str:
@@ -63,6 +85,14 @@ def _chosen(plan: Plan, file: Path) -> str:
 
 def _wrapped(text: str) -> str:
     return textwrap.fill(text, width=_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def _say_reboot(outcome: RunOutcome, repeated: Repeated | None, out: TextIO) -> None:
+    print(f"{outcome.done} of {outcome.total} runs are kept; this machine boots {outcome.reboots_into} now", file=out)
+    if repeated is None:
+        print("  -> give the same command again when it is back", file=out, flush=True)
+    else:
+        print(f"  -> it goes on by itself then; `journalctl -u {repeated.name}` shows how", file=out, flush=True)
 
 
 def _say_ending(outcome: RunOutcome, file: Path, out: TextIO) -> None:

@@ -32,6 +32,7 @@ class Ending(StrEnum):
     COMPLETE = "complete"
     DECIDED = "decided"
     BUDGET = "budget"
+    REBOOT = "reboot"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -66,6 +66,9 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losse
     entered: set[HostSpec] = set()
     for name, runs in _by_boot(plan, wanted):
         environment = plan.experiment.environment(name)
+        if not rig.targets[environment.host].at_hand(environment):
+            # it is tried after the reboot that its first visit asks for
+            continue
         hosts = {environment.host, *environment.client_hosts}
         again = partial(_try_environment, rig, plan, tuple(runs.values()), tried, entered)
         losses.repeat(rig.say_reason(Notice(code="preflight", names=(name,))), hosts, again)

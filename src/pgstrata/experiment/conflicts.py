@@ -9,8 +9,8 @@ from pgstrata.experiment.hosts import USUAL_CLIENT
 from pgstrata.experiment.keys import Path
 from pgstrata.experiment.schema import ExperimentFile
 from pgstrata.experiment.stacks import Stack
-from pgstrata.model.boot import KERNEL, OF_MACHINES
 from pgstrata.model.boot import KEYS as BOOT_KEYS
+from pgstrata.model.boot import OF_MACHINES
 from pgstrata.model.experiment import HERE, ConnectionKind, ControlKind, Environment, HostKind, HostSpec, ServerKind
 from pgstrata.model.storage import Medium, Role, device_of, medium_of
 
@@ -58,17 +58,13 @@ def _impossible_boots(environment: Environment) -> Iterator[tuple[str, str, str]
         if key in OF_MACHINES:
             what = f"{key} needs a virtual machine, which {environment.host.text} is not"
             yield key, what, 'write host = "vm:IMAGE", or take it out'
-        elif kind is HostKind.LOCAL:
-            what = f"{key} needs a reboot of this machine, which would end pgstrata itself"
-            remedy = 'start pgstrata on another machine, and name this one: host = "ssh:DESTINATION"; or let pgstrata '
-            yield key, what, remedy + 'boot virtual machines: host = "vm:IMAGE"'
-    if kind is HostKind.SSH and ":" in layers.get(KERNEL, ""):
-        what = f"{layers[KERNEL]} is a file of this machine, and {environment.host.text} boots kernels of its own"
-        yield KERNEL, what, 'install that kernel over there, and name its version; or write host = "vm:IMAGE"'
+        elif environment.server.kind is ServerKind.DSN:
+            what = f"{key} reboots this machine, which would end the running server {environment.server.text}"
+            yield key, what, "take it out; or let pgstrata start the servers: embedded, 14 to 18, prefix:DIR"
 
 
 def check_boots(environments: tuple[Environment, ...], file: ExperimentFile, findings: Findings) -> None:
-    """Note boots of this machine, which would end pgstrata, and the control `reboot` if a machine cannot reboot."""
+    """Note boots that cannot be, or would end a running server."""
     told: set[Path] = set()
     for index, environment in enumerate(environments):
         for key, what, remedy in _impossible_boots(environment):
@@ -76,11 +72,11 @@ def check_boots(environments: tuple[Environment, ...], file: ExperimentFile, fin
             if place not in told:
                 findings.add(place, what, remedy)
             told.add(place)
-    if ControlKind.REBOOT in file.controls and not all(environment.host.remote for environment in environments):
+    if ControlKind.REBOOT in file.controls and any(each.server.kind is ServerKind.DSN for each in environments):
         findings.add(
             ("controls", file.controls.index(ControlKind.REBOOT)),
-            "the control reboot would reboot this machine, which would end pgstrata itself",
-            'start pgstrata on another machine, and name this one: host = "ssh:DESTINATION"; or take the control out',
+            "the control reboot reboots this machine, which would end the running servers",
+            "take it out; or let pgstrata start the servers: embedded, 14 to 18, prefix:DIR",
         )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from pgstrata.errors import PlanRefusedError
 from pgstrata.model import sizes
+from pgstrata.model.boot import booted_hosts
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Cell, Experiment, HostSpec, Placement, Reset, ServerKind
 from pgstrata.model.plan import Design, Forecast, HostCapacity
@@ -41,12 +42,27 @@ def refuse(
             *_hot_rows(experiment, workloads),
             *_growing_data(experiment, workloads),
             *_too_few_connections(experiment),
+            *_unknown_before_reboots(experiment),
             *_too_little_memory(experiment.on_host(HostSpec()), capacity),
             *_not_to_be_sliced(experiment, workloads, capacity, drivers, designs, say),
             *_not_to_be_paired(experiment, workloads, drivers, say),
             *(_too_little_disk(forecast, capacity) if forecast is not None else ()),
         )
     )
+
+
+def _unknown_before_reboots(experiment: Experiment) -> Iterable[tuple[str, str]]:
+    """What is measured in all environments before the first block, between which this machine cannot be rebooted."""
+    if HostSpec() not in booted_hosts(experiment.environments):
+        return
+    for cell in experiment.cells:
+        if cell.rate_share is not None:
+            what = f"the rate of {cell.identity} is a share of what all environments reach, which cannot be measured"
+            yield f"{what} before this machine is rebooted", "write the rate as a number of transactions per second"
+        if cell.until_falls:
+            what = "a ladder that ends where throughput falls cannot be climbed before this machine is rebooted"
+            yield what, "write clients as a list of numbers"
+            return
 
 
 def refuse_size(experiment: Experiment) -> None:

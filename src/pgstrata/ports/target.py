@@ -118,6 +118,9 @@ class Target(Protocol):
         Once in a pass over a plan, before the first visit. Every error names a remedy.
         """
 
+    def at_hand(self, environment: Environment) -> bool:
+        """Whether an environment can be had without a reboot that would end this process."""
+
     def boot(self, environments: Sequence[Environment], *, fresh: bool) -> None:
         """Have it up as these environments ask, which all ask for the same; nothing where it is up so already.
 
@@ -127,6 +130,7 @@ class Target(Protocol):
 
         Raises:
             HostNotFitError: it cannot be booted that way, or did not come up as asked.
+            RebootError: it is this machine, whose reboot ends this process.
         """
 
     def ready(self) -> None:

@@ -11,8 +11,6 @@ from pgstrata.model.abilities import HostCase
 from pgstrata.model.boot import NO_OPTIONS
 
 _RELEASE: Final = re.compile(r"[0-9][A-Za-z0-9._+~-]*")
-# For virtual machines only: a file of a kernel, or a tree of its sources that was built.
-_SOURCE: Final = re.compile(r"(path|build):/[^\s'\"\\$`;]*")
 _MOST_CPUS: Final = 1024
 _LEAST_MEMORY: Final = 256 * 1024**2
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]+(=[A-Za-z0-9_.,:/@+*%-]*)?")
@@ -27,7 +25,7 @@ def _read_kernel(value: Scalar) -> str:
     if isinstance(value, float):
         what = f"{text!r} is written as a number, in which 6.10 and 6.1 are the same"
         raise WrongValueError(what, f'write it in quotes: kernel = "{text}"')
-    if not _RELEASE.fullmatch(text) and not _SOURCE.fullmatch(text):
+    if not _RELEASE.fullmatch(text):
         raise WrongValueError(
             f"{text!r} is not a version of a kernel",
             'write it as uname -r does, or its beginning: "6.12", "6.1.0-44-amd64"',
@@ -74,15 +72,14 @@ def _read_cpus(value: Scalar) -> str:
 BOOT: Final = Layer(
     factors={
         "kernel": FactorKey(
-            meaning="Kernel that a machine with host = ssh:DESTINATION or vm:IMAGE boots: a version as in uname -r, or "
-            "its beginning (then the newest of that series there). Each block boots each kernel once.",
+            meaning="Kernel that the machine boots: a version as in uname -r, or its beginning (then the newest of "
+            "that series there). Each block boots each kernel once. On this machine `run` needs --reboot.",
             wrong='"linux"',
             wrong_levels='["6.1", "newest"]',
         ),
         "boot": FactorKey(
             kind=TABLE,
-            meaning="The boot of a machine with host = ssh:DESTINATION or vm:IMAGE: options, which are words that are "
-            "added to the kernel's command line.",
+            meaning="The boot of the machine: options, which are words that are added to the kernel's command line.",
             wrong='{ options = "root=/dev/sdb1" }',
             wrong_levels='{ options = ["mitigations=off", "init=/bin/sh"] }',
         ),
@@ -97,8 +94,8 @@ BOOT: Final = Layer(
         "kernel": LayerKey(_read_kernel, 'a version as `uname -r` says it, or its beginning: `"6.12"`'),
         "boot.options": LayerKey(
             _read_options,
-            'words that are added to the command line: `"mitigations=off"`; `"none"` adds none. Needs kexec on a '
-            "machine that ssh reaches",
+            'words that are added to the command line: `"mitigations=off"`; `"none"` adds none. Needs kexec, '
+            "except in virtual machines",
         ),
         "vm.memory": LayerKey(
             size(_LEAST_MEMORY), 'memory of the virtual machine, at least `"256MB"`; default `"2GB"`'

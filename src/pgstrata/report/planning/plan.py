@@ -95,7 +95,10 @@ def _environments(plan: Plan) -> Iterator[str]:
         if number := sum(group.host == host for group in boots_of(experiment.environments)):
             times = render_count(number, "time")
             end = "is switched off" if host.kind is HostKind.VM else "boots its own kernel"
-            yield f"  {host.text} boots {times} in each block, and {end} at the end"
+            name = host.text if host.remote else "this machine"
+            yield f"  {name} boots {times} in each block, and {end} at the end"
+            if not host.remote:
+                yield f"{_LIST}`run` needs --reboot (give the same command after each boot) or --resume-after-boot"
 
 
 def _pairs(values: Mapping[str, str], without: Mapping[str, str] = MappingProxyType({})) -> list[str]:

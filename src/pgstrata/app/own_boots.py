@@ -1,0 +1,193 @@
+"""The boots of this machine in a study: each ends pgstrata, and the same command goes on after it.
+
+What the next pgstrata has to know is kept in the study: the default kernel, what was to be booted, and whether a visit
+has used that boot. The ledger says what the machine was booted into, until it runs its default kernel again.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pgstrata.app.host import boot_entries, make_ledger
+from pgstrata.app.site import OpenedHost
+from pgstrata.app.study_hosts import StudyHosts
+from pgstrata.boots.menu import choose_boot
+from pgstrata.boots.observe import observe_menu
+from pgstrata.errors import BootFailedError, HostNotFitError, RebootError
+from pgstrata.ledger.undo import read_state
+from pgstrata.model.boot import Boot
+from pgstrata.model.changes import Entry
+from pgstrata.model.experiment import HostSpec
+from pgstrata.model.server import Fingerprint
+from pgstrata.ports.host import Command, Host, observe_boot
+from pgstrata.ports.store import Store
+from pgstrata.system.boots import BootWay, NextBoot, boot_change, plain_reboot
+
+REBOOTS: Final = "reboots"
+"""The fingerprint of a study that says where its reboots of this machine are."""
+THIS: Final = "this machine"
+_VOLATILE: Final = frozenset({"tmpfs", "ramfs"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebootNote:
+    """What a study knows of the boots of this machine, from one pgstrata to the next.
+
+    `home` is the release of the default kernel and `line` its command line. `asked` is the boot that was to follow the
+    one with the id `left`; both are empty if none was asked for, or its outcome has been seen. `used` is the id of the
+    last boot that a visit has used.
+    """
+
+    home: str = ""
+    line: str = ""
+    asked: str = ""
+    left: str = ""
+    used: str = ""
+
+    @staticmethod
+    def of(kept: Fingerprint | None) -> RebootNote:
+        """The note of a study; an empty one in a new study."""
+        facts: Mapping[str, str] = kept.facts if kept is not None else {}
+        return RebootNote(**{name: facts.get(name, "") for name in ("home", "line", "asked", "left", "used")})
+
+    def keep(self) -> Fingerprint:
+        """The note for the store."""
+        return Fingerprint(
+            facts={"home": self.home, "line": self.line, "asked": self.asked, "left": self.left, "used": self.used}
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class OwnBoots:
+    """Decides which boot of this machine the next visit needs (as `HostBoots` does for another machine).
+
+    It begins no reboot: `StudyHosts.next_boot` says which one has to follow when everything is closed.
+    """
+
+    hosts: StudyHosts
+    store: Store
+    _boots: dict[Boot, NextBoot] = field(init=False, default_factory=dict)
+    _note: RebootNote = field(init=False, default_factory=RebootNote)
+    _boot_id: str = field(init=False, default="")
+    _unused: bool = field(init=False, default=False)
+
+    def require(self, boots: Iterable[Boot]) -> None:
+        """Find out how to do each of these boots, and what became of the one that was asked for last.
+
+        Raises:
+            BootFailedError: it came up with something else.
+            HostNotFitError: a kernel is not installed, or it cannot be started for one boot.
+        """
+        wanted = tuple(dict.fromkeys(boots))
+        host, site = self._opened.transport, self._opened.site
+        menu = observe_menu(host, site.privilege)
+        self._boot_id = observe_boot(host)
+        self._note = RebootNote.of(self.store.fingerprint(REBOOTS))
+        if not self._note.home:
+            self._keep(replace(self._note, home=menu.running, line=menu.line))
+        menu = replace(menu, running=self._note.home, line=self._note.line)
+        words = {word for boot in wanted for word in boot.options}
+        for boot in wanted:
+            self._boots[boot] = choose_boot(menu, boot, words=words, where=THIS)
+        self._see_outcome()
+
+    def _see_outcome(self) -> None:
+        """Whether the machine has been rebooted as the last pgstrata of this study told it."""
+        note = self._note
+        if not note.asked or self._boot_id == note.left:
+            return
+        asked = next((each for each in self._boots.values() if each.text == note.asked), None)
+        if asked is None or self._runs(asked):
+            self._unused = asked is not None
+            return
+        self._keep(replace(note, asked="", left=""))
+        found = observe_menu(self._opened.transport, self._opened.site.privilege)
+        raise BootFailedError(
+            f"{THIS} was told to boot {asked.text} and came up with {found.running}",
+            details=(f"its command line: {found.line}",),
+            remedy="it fell back to its default entry, or somebody has rebooted it: `journalctl -b -1` may show why "
+            "that kernel did not come up. The same command tries it again",
+        )
+
+    def boot(self, boot: Boot, *, fresh: bool) -> None:
+        """Do nothing if the machine runs as asked; `fresh`: in a boot that was asked for and no visit has used.
+
+        Raises:
+            RebootError: it has to be rebooted, as `StudyHosts.next_boot` says.
+        """
+        wanted = self._boots[boot]
+        if self._runs(wanted) and (self._unused or not fresh):
+            if fresh:
+                self._unused = False
+                self._keep(replace(self._note, asked="", left="", used=self._boot_id))
+            return
+        self._keep(replace(self._note, asked=wanted.text, left=self._boot_id))
+        self.hosts.next_boot = wanted
+        raise RebootError(f"{THIS} has to boot {wanted.text}")
+
+    def at_hand(self, boot: Boot) -> bool:
+        """Whether the machine runs as asked at present."""
+        return self._runs(self._boots[boot])
+
+    def keeps(self, _: Entry) -> bool:
+        """Never: the connection to this machine is not opened again."""
+        return False
+
+    def give_back(self) -> None:
+        """Have its default kernel booted when everything is closed, if it runs another one and needs no other boot."""
+        if self.hosts.next_boot is not None or not boot_entries(self._opened.site):
+            return
+        self._keep(replace(self._note, asked="", left=""))
+        self.hosts.next_boot = NextBoot(release=self._note.home or "its own kernel", way=BootWay.DEFAULT)
+
+    @property
+    def _opened(self) -> OpenedHost:
+        return self.hosts[HostSpec()]
+
+    def _runs(self, wanted: NextBoot) -> bool:
+        return still_boots(self._opened.transport, wanted)
+
+    def _keep(self, note: RebootNote) -> None:
+        self._note = note
+        self.store.keep_fingerprint(REBOOTS, note.keep())
+
+
+def still_boots(host: Host, wanted: NextBoot) -> bool:
+    """Whether a machine runs a boot at present."""
+    change = boot_change(wanted)
+    return read_state(host, change.what, change.read) == wanted.text
+
+
+def begin_reboot(hosts: StudyHosts, wanted: NextBoot) -> None:
+    """Reboot this machine; it goes down seconds after this has returned.
+
+    HostNotFitError: that is not allowed.
+    """
+    opened = hosts[HostSpec()]
+    if wanted.way is BootWay.DEFAULT:
+        opened.transport.run(Command(argv=(*opened.site.privilege, *plain_reboot().argv)))
+        return
+    change = boot_change(wanted)
+    if any(entry.value == wanted.text for entry in boot_entries(opened.site)):
+        # it stands in the ledger already
+        opened.transport.run(Command(argv=(*opened.site.privilege, *change.do.argv)))
+    else:
+        make_ledger(opened.site, hosts.machine.clock, hosts.study).change(change)
+
+
+def refuse_volatile(host: Host, folders: Iterable[str]) -> None:
+    """HostNotFitError if a folder lies in memory, whose contents would be lost in a reboot; absolute paths."""
+    for folder in folders:
+        there = folder
+        while not host.exists(there):
+            there = posixpath.dirname(there)
+        kind = host.run(Command(argv=("stat", "--file-system", "--format=%T", "--", there))).text.strip()
+        if kind in _VOLATILE:
+            raise HostNotFitError(
+                f"it lies in memory ({kind}), and would be lost when this machine reboots",
+                where=folder,
+                remedy="use a folder on a disk (--study for the study; PGSTRATA_STATE, PGSTRATA_CACHE, PGSTRATA_DATA)",
+            )

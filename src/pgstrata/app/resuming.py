@@ -1,0 +1,119 @@
+"""A study that goes on by itself after each reboot of this machine: a systemd unit gives the command again."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pgstrata.app.host import make_ledger
+from pgstrata.app.places import study_key
+from pgstrata.app.site import OpenedHost
+from pgstrata.app.study_hosts import StudyHosts
+from pgstrata.conduct.rig import to_the_end
+from pgstrata.errors import HostNotFitError, UsageError
+from pgstrata.ledger.entries import host_state
+from pgstrata.ledger.ledger import restore
+from pgstrata.model.changes import Entry
+from pgstrata.model.experiment import HostSpec
+from pgstrata.ports.host import Host
+from pgstrata.system.trust import ROOT, require_root_keeps
+from pgstrata.system.units import UNIT, Repeated, unit_change, unquotable
+
+_RUNNING: Final = "/run/systemd/system"
+"""There if systemd is the first process (sd_booted(3))."""
+_KEPT: Final = ("HOME", "LANG", "LC_ALL", "PATH")
+_PREFIXES: Final = ("PGSTRATA_", "XDG_CACHE", "XDG_STATE")
+
+
+def unit_of(study: str) -> str:
+    """The name of the unit of a study."""
+    return f"pgstrata-resume-{study_key(study)}.service"
+
+
+def own_unit(entry: Entry, study: str) -> bool:
+    """Whether an entry of the ledger is the unit of this study."""
+    return entry.what == f"{UNIT} {unit_of(study)}"
+
+
+def repeat_command(study: str, arguments: Sequence[str]) -> Repeated:
+    """This command, to be given again after each boot.
+
+    Args:
+        study: identity of the study.
+        arguments: those of `pgstrata` on the command line.
+
+    Raises:
+        UsageError: a text of it cannot stand in a unit.
+    """
+    variables = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_PREFIXES)}
+    repeated = Repeated(
+        name=unit_of(study),
+        command=(sys.executable, "-m", "pgstrata", *arguments),
+        folder=str(Path.cwd()),
+        user=pwd.getpwuid(os.getuid()).pw_name,
+        variables=variables,
+    )
+    if wrong := unquotable((*repeated.command, repeated.folder, *variables.values())):
+        raise UsageError(
+            f"this text cannot stand in a systemd unit: {wrong!r}",
+            where="--resume-after-boot",
+            remedy="use names without line breaks and other control characters, or --reboot",
+        )
+    return repeated
+
+
+@contextmanager
+def resuming(hosts: StudyHosts, repeated: Repeated | None) -> Iterator[None]:
+    """Have the unit of a study while it goes on after reboots; at the end it is removed, also that of a former command.
+
+    Raises:
+        HostNotFitError: this machine has no systemd, or somebody else could change what root would run at each boot.
+    """
+    opened = hosts[HostSpec()]
+    ledger = make_ledger(opened.site, hosts.machine.clock, hosts.study)
+    present = _find_units(opened, hosts.study)
+    if repeated is not None and not present:
+        _require_systemd(opened.transport)
+        _require_kept(opened.transport, repeated)
+        ledger.change(unit_change(repeated))
+    try:
+        yield
+    finally:
+        if hosts.next_boot is None:
+            to_the_end(lambda: ledger.undo_to(0))
+            if present:
+                to_the_end(lambda: _remove_units(opened, hosts.study))
+
+
+def _find_units(opened: OpenedHost, study: str) -> bool:
+    site = opened.site
+    if not site.transport.exists(site.ledger):
+        return False
+    return any(own_unit(entry, study) for entry in host_state(site.transport, site.ledger).entries)
+
+
+def _remove_units(opened: OpenedHost, study: str) -> None:
+    site = opened.site
+    restore(site.transport, site.privilege, site.ledger, keep=lambda entry: not own_unit(entry, study))
+
+
+def _require_systemd(host: Host) -> None:
+    if not host.exists(_RUNNING):
+        raise HostNotFitError(
+            "systemd does not run on this machine",
+            where="--resume-after-boot",
+            remedy="use --reboot, and give the same command again after each boot",
+        )
+
+
+def _require_kept(host: Host, repeated: Repeated) -> None:
+    """What root runs at each boot must be in the hands of root alone."""
+    if host.user != ROOT:
+        return
+    for path in (repeated.folder, repeated.command[0], str(Path(__file__).parents[1])):
+        require_root_keeps(host, path, remedy="install pgstrata, and put the experiment, where root alone can write")
