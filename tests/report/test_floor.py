@@ -53,11 +53,17 @@ def test_fewer_blocks_see_less(desk):
     plan = plan_of(desk, floor(UPDATE, 0.01))
     # three environments share the level
     seen = smallest_effect(0.01, math.log1p(0.03), 9, alpha=ALPHA / 2)
-    comparison = desk.comparison(blocks=9)
-    shown = floor_json(plan, [comparison, desk.comparison(environment="x", blocks=7)])
+    comparison = desk.comparison(blocks=9, decided_at=None)
+    shown = floor_json(plan, [comparison, desk.comparison(environment="x", blocks=7, decided_at=None)])
     assert shown["smallest_visible_effect"] == pytest.approx(seen)
     assert visible_effect(plan, comparison) == pytest.approx(seen)
     assert visible_effect(plan, desk.comparison(metric="latency_p99")) is None
+
+
+def test_one_that_was_decided_early_could_have_seen_what_all_its_blocks_see(desk):
+    plan = plan_of(desk, floor(UPDATE, 0.01))
+    planned = smallest_effect(0.01, math.log1p(0.03), len(plan.blocks), alpha=ALPHA / 2)
+    assert visible_effect(plan, desk.comparison(blocks=9, decided_at=9)) == pytest.approx(planned)
 
 
 @pytest.mark.parametrize("blocks", [12, 24, HORIZON])
@@ -75,7 +81,7 @@ def test_a_report_sees_what_its_plan_foresaw(desk, blocks, others):
     assert shown["floor"]["smallest_visible_effect"] == foreseen["smallest_visible_effect"]
     assert shown["comparisons"][0]["smallest_visible_effect"] == foreseen["smallest_visible_effect"]
     size = render_effect(foreseen["smallest_visible_effect"])
-    assert f"differences from {size} on could be seen with {blocks} blocks" in floor_note(answer, UPDATE)
+    assert f"differences from {size} on are found with {blocks} blocks by four studies of five" in floor_note(answer, UPDATE)
     assert f"within {blocks} blocks it sees differences from {size} on" in " ".join(render_plan(study.plan).split())
     alone = floor(UPDATE, 0.02)
     assert (
@@ -126,8 +132,8 @@ def test_without_a_floor_nothing_is_said(desk):
 
 def test_too_few_blocks_see_nothing(desk):
     plan = plan_of(desk, floor(UPDATE, 0.01))
-    assert visible_effect(plan, desk.comparison(blocks=2)) is None
-    assert floor_json(plan, [desk.comparison(blocks=2)])["smallest_visible_effect"] is None
+    assert visible_effect(plan, desk.comparison(blocks=2, decided_at=None)) is None
+    assert floor_json(plan, [desk.comparison(blocks=2, decided_at=None)])["smallest_visible_effect"] is None
 
 
 def test_a_floor_that_was_just_measured_says_what_it_lets_studies_see(desk):

@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 
 from pgstrata.app.decide import read_table
-from pgstrata.errors import DiskFullError, PgstrataError, UsageError
+from pgstrata.app.new_files import write_new
+from pgstrata.errors import UsageError
 from pgstrata.model.metrics import COMPARED_SERIES, METRICS, TPS
 from pgstrata.model.observation import Observation, Repeats
 from pgstrata.model.runs import Validity
@@ -20,7 +21,6 @@ from pgstrata.sources.runs import observe_runs
 from pgstrata.sources.table import parse_metrics
 from pgstrata.sources.tidy import render_history, render_observations, tidy_columns, tidy_rows
 from pgstrata.store.repository import StudyFolder
-from pgstrata.system.files import is_full, writing_new
 
 _SUFFIXES: Final = {"csv": ".csv", "otava": "-otava.csv", "parquet": ".parquet"}
 _NUMBERS: Final = frozenset({"value", "seconds", "opening"})
@@ -56,7 +56,7 @@ def export_results(source: Path, form: str, output: Path | None) -> Exported:
         content = _to_history(observations, source).encode("utf-8", "replace")
     else:
         content = render_observations(observations, repeats).encode("utf-8", "replace")
-    _write(target, content)
+    write_new(target, content)
     # the header, and nothing that takes several lines
     rows = content.count(b"\n") - 1 if form == "otava" else sum(len(each.measurements) for each in observations)
     return Exported(output=target, rows=rows, observations=len({each.provenance for each in observations}))
@@ -118,16 +118,3 @@ def _to_parquet(observations: Sequence[Observation], repeats: Repeats | None) ->
     stream = io.BytesIO()
     parquet.write_table(pa.table(columns), stream)
     return stream.getvalue()
-
-
-def _write(file: Path, content: bytes) -> None:
-    try:
-        with writing_new(file) as stream:
-            stream.write(content)
-    except FileExistsError:
-        remedy = "remove it, or name another file with -o"
-        raise UsageError("the file exists already", where=str(file), remedy=remedy) from None
-    except OSError as error:
-        kind = DiskFullError if is_full(error) else PgstrataError
-        what = f"the file cannot be written: {error.strerror}"
-        raise kind(what, where=str(file), remedy="name another place with -o") from None

@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from pgstrata.errors import DiskFullError, PgstrataError, UsageError
+from pgstrata.app.new_files import write_new
+from pgstrata.errors import UsageError
 from pgstrata.importers.assemble import Assembled, ImportQuestion, assemble
 from pgstrata.importers.formats import FORMATS, Format
 from pgstrata.importers.logs import LOG_NAME, read_logs
@@ -19,7 +20,6 @@ from pgstrata.importers.results import LeftOut, Placed, ReadingTerms, Result, re
 from pgstrata.model import sizes
 from pgstrata.sources.table import MOST_ROWS
 from pgstrata.sources.tidy import render_observations
-from pgstrata.system.files import is_full, writing_new
 from pgstrata.system.reading import open_regular, read_regular
 from pgstrata.system.ways import as_owner_inside
 from pgstrata.units import render_count
@@ -101,7 +101,8 @@ def import_results(task: ImportTask) -> Imported:
             where=str(task.output),
             remedy="import fewer metrics, such as --metric tps, or fewer folders at a time",
         )
-    _write(task.output, render_observations(assembled.observations, task.question.repeats))
+    text = render_observations(assembled.observations, task.question.repeats)
+    write_new(task.output, text.encode("utf-8", "replace"))
     return Imported(
         output=task.output, assembled=assembled, files=len(chosen),
         logs=sum(map(len, logs.values())), unfit=tuple(unfit), left_out=tuple(left_out),
@@ -263,16 +264,3 @@ def _refuse_nothing(
         f"there is no result in {render_count(len(chosen), 'file')}", where=where, details=details,
         remedy=f"--format {task.format} reads {kind.title}: choose another format, or another pattern",
     )  # fmt: skip
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        with writing_new(file) as stream:
-            stream.write(text.encode("utf-8", "replace"))
-    except FileExistsError:
-        remedy = "remove it, or name another file with -o"
-        raise UsageError("the file exists already", where=str(file), remedy=remedy) from None
-    except OSError as error:
-        error_class = DiskFullError if is_full(error) else PgstrataError
-        what = f"the observations cannot be written: {error.strerror}"
-        raise error_class(what, where=str(file), remedy="name another place with -o") from None

@@ -18,7 +18,7 @@ from pgstrata.store.merged import PARTS, load_merged_head, write_merged
 from pgstrata.store.repository import StudyFolder
 
 _TYPE = ("host.model", "host.cpu", "host.cpus")
-_GIB = 1024 * 1024
+_KB_PER_GB = 1024 * 1024
 
 
 def merge_studies(studies: Sequence[str], target: Path, factor: str) -> MergedAnswer:
@@ -72,7 +72,7 @@ def _say_type(study: Study) -> str:
     if "host.cpus" not in facts or not memory.isdecimal():
         return ""
     known = [facts[name] for name in _TYPE[:2] if name in facts]
-    return ", ".join((*known, f"{facts['host.cpus']} CPUs", f"{int(memory) / _GIB:.0f} GB"))
+    return ", ".join((*known, f"{facts['host.cpus']} CPUs", f"{int(memory) / _KB_PER_GB:.0f} GB"))
 
 
 def _name(studies: Sequence[str]) -> dict[str, Path]:

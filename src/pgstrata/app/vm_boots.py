@@ -39,7 +39,7 @@ class VmBoots:
         """
         vm = self.hosts.vm(self.spec)
         if not vm.up or vm.boot != boot or (fresh and self._visited == vm.boots):
-            self.tell(f"booting {self.spec.text}: {boot.text}")
+            self.tell(f"booting {self.spec.text}: {boot.text}, {boot.hardware}")
             self.gone()
             self.hosts.boot_vm(self.spec, boot)
         if fresh:

@@ -32,8 +32,10 @@ def merge(
 
 def is_merged(folder: Path, *refused: tuple[str, object]) -> bool:
     """Whether it is a merged study; UsageError if one of the `refused` options (name and value) was given."""
+    from pgstrata.store.merged import MERGED_FILE
+
     with suppress(OSError):
-        if (folder / "merged.json").is_file():
+        if (folder / MERGED_FILE).is_file():
             if given := [name for name, value in refused if value]:
                 from pgstrata.errors import UsageError
 

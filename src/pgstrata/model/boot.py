@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.model.experiment import ControlKind, Environment, Experiment, HostKind, HostSpec
+from pgstrata.units import render_bytes
 
 KERNEL: Final = "kernel"
 OPTIONS: Final = "boot.options"
@@ -45,6 +46,12 @@ class Boot:
     def text(self) -> str:
         """The boot in words, for messages."""
         return " ".join((self.kernel or "its default kernel", *self.options))
+
+    @property
+    def hardware(self) -> str:
+        """What a virtual machine consists of, in words."""
+        cpus = "1 CPU" if self.cpus == 1 else f"{self.cpus} CPUs"
+        return f"{render_bytes(self.memory)}, {cpus}, cache {self.cache}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ def find_sensitivities(plan: Plan, comparisons: Iterable[Comparison] = ()) -> tu
     blocks: dict[str, int] = {}
     for comparison in comparisons:
         if comparison.metric == plan.experiment.metric:
-            blocks[comparison.cell] = max(comparison.blocks, blocks.get(comparison.cell, 0))
+            blocks[comparison.cell] = max(_blocks_of(plan, comparison), blocks.get(comparison.cell, 0))
     known = (floor for floor in _ordered(plan) if floor.valid)
     return tuple(sensitivity_with(plan, floor, blocks.get(floor.cell, len(plan.blocks))) for floor in known)
 
@@ -97,7 +97,12 @@ def visible_effect(plan: Plan, comparison: Comparison) -> float | None:
     # controls and pairs do not share their level
     alone = comparison.control or bool(comparison.reference)
     level = ALPHA if alone else level_of(plan, comparison.cell)
-    return find_visible(plan, floor, comparison.blocks, level)
+    return find_visible(plan, floor, _blocks_of(plan, comparison), level)
+
+
+def _blocks_of(plan: Plan, comparison: Comparison) -> int:
+    """Those measured, or of a comparison that was decided early all that are planned: it could have gone on."""
+    return comparison.blocks if comparison.decided_at is None else max(comparison.blocks, len(plan.blocks))
 
 
 def say_measured(plan: Plan, floor: Floor) -> str:

@@ -25,7 +25,7 @@ _LEAST_STRETCHES: Final = 6
 def unmeasured(answer: Answer) -> tuple[str, ...]:
     """Sentences without a full stop, the most general first."""
     return (
-        "One machine: nothing is claimed about others",
+        _say_machines(answer.study.plan.experiment),
         *_say_load(answer.study.plan.experiment),
         *_say_runs(answer.study),
         *_say_slices(answer.study),
@@ -34,6 +34,13 @@ def unmeasured(answer: Answer) -> tuple[str, ...]:
         *_say_multiplicity(answer),
         *_say_floors(answer),
     )
+
+
+def _say_machines(experiment: Experiment) -> str:
+    number = len(experiment.hosts)
+    if number == 1:
+        return "One machine: nothing is claimed about others"
+    return f"{number} machines: nothing is claimed about others, such as further ones of the same types"
 
 
 def _say_load(experiment: Experiment) -> Iterator[str]:

@@ -1,0 +1,27 @@
+"""Files that commands write for their user, where nothing may be there yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pgstrata.errors import DiskFullError, PgstrataError, UsageError
+from pgstrata.system.files import is_full, writing_new
+
+
+def write_new(file: Path, content: bytes) -> None:
+    """Write a new file, which appears whole or not at all.
+
+    Raises:
+        UsageError: the file exists.
+        DiskFullError, PgstrataError: it cannot be written.
+    """
+    try:
+        with writing_new(file) as stream:
+            stream.write(content)
+    except FileExistsError:
+        remedy = "remove it, or name another file with -o"
+        raise UsageError("the file exists already", where=str(file), remedy=remedy) from None
+    except OSError as error:
+        error_class = DiskFullError if is_full(error) else PgstrataError
+        what = f"the file cannot be written: {error.strerror}"
+        raise error_class(what, where=str(file), remedy="name another place with -o") from None
