@@ -81,7 +81,9 @@ def test_a_report_sees_what_its_plan_foresaw(desk, blocks, others):
     assert shown["floor"]["smallest_visible_effect"] == foreseen["smallest_visible_effect"]
     assert shown["comparisons"][0]["smallest_visible_effect"] == foreseen["smallest_visible_effect"]
     size = render_effect(foreseen["smallest_visible_effect"])
-    assert f"differences from {size} on are found with {blocks} blocks by four studies of five" in floor_note(answer, UPDATE)
+    assert f"differences from {size} on are found with {blocks} blocks by four studies of five" in floor_note(
+        answer, UPDATE
+    )
     assert f"within {blocks} blocks it sees differences from {size} on" in " ".join(render_plan(study.plan).split())
     alone = floor(UPDATE, 0.02)
     assert (

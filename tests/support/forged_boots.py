@@ -38,7 +38,10 @@ _PROGRAMS = {
     -u) rm -f {folder}/loaded ;;
 esac""",
     "reboot": "rm -f {folder}/jump; touch {folder}/request",
-    # asked only where systemd is found to run
+    # asked only where systemd is found to run, and carried out by the first process of the machine
+    "systemd-run": """while [ "${{1#-}}" != "$1" ]; do shift; done
+shift 2
+printf %s "$1" >{folder}/later; printf %s "$3" >{folder}/later-how""",
     "systemctl": """verb=$1; for unit; do :; done
 case $verb in
     reboot) rm -f {folder}/jump; touch {folder}/request ;;

@@ -16,6 +16,12 @@ from forged_boots import ForgedBoots
 _INIT = """folder=$1; shift
 "$@" >"$folder/said" 2>&1
 echo $? >"$folder/code.new"; mv "$folder/code.new" "$folder/code"
+if [ -d /run/systemd/system ]; then
+    # systemd ends whatever a unit has left behind, and does what it was told to by systemd-run
+    kill -KILL -1
+    [ ! -e "$folder/boots/later" ] || sh -c "$(cat "$folder/boots/later")" sh "$(cat "$folder/boots/later-how")"
+    rm -f "$folder/boots/later"
+fi
 exec sleep 600
 """
 # Its own units, which lie in the folder from one boot to the next, and the sign that systemd runs.

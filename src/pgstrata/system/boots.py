@@ -67,14 +67,17 @@ runs() {
 _READ: Final = f"""{_RUNS}
 if runs "$1" "$2" "$3"; then echo "$1${{2:+ }}$2"; else echo "{OTHERWISE}"; fi
 """
-# Begun by a process of its own, so that this one ends and the connection can be left in order.
+# Begun by a process of its own, so that this one ends and the connection can be left in order. Systemd has to start it:
+# with a unit, and with a session if it is set up so, all their processes are ended.
 _REBOOT: Final = r"""
 restart() {
-    setsid sh -c 'sleep 2; sync
+    later='sleep 2; sync
         if [ -d /run/systemd/system ]; then systemctl "$1"
         elif [ "$1" = kexec ]; then kexec -e
         else reboot
-        fi' sh "$1" </dev/null >/dev/null 2>&1 &
+        fi'
+    if [ -d /run/systemd/system ] && systemd-run --quiet --collect --no-block sh -c "$later" sh "$1"; then return; fi
+    setsid sh -c "$later" sh "$1" </dev/null >/dev/null 2>&1 &
 }
 """
 _ARRANGE: Final = r"""
