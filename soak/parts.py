@@ -49,6 +49,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "disk-full": _tests("disk-full", "a disk fills up at more places of a build"),
     "two-hosts": _tests("two-hosts", "both hosts are restored after a kill"),
     "boots": _tests("boots", "a study that boots another machine is killed forty times; the boots are forged"),
+    "own-reboots": _tests("own-reboots", "a real machine with systemd, in QEMU, reboots itself through a whole study"),
     "bundles": _tests("bundles", "further kept studies show the same in a bundle"),
     "faults": Part(
         title="a thousand faults of disks, processes and servers",

@@ -14,8 +14,8 @@ from bank.visits import Visit
 from pgstrata.stats.floor import MAD_TO_SD
 
 DRAWS: Final = 1000
-# SD of a median of normal values, in units of that of their mean.
-_OF_MEDIAN: Final = math.sqrt(math.pi / 2)
+# How often rounds are dealt to visits by chance.
+_DEALS: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Scatter:
     """Of visits of equal environments, in percent.
 
     `spread` is the SD of D about zero, `robust` its robust form; `between_rounds` the SD between the rounds of a visit,
-    `of_rounds` the part of D's that they explain, `lasting` what is left, which lasts for a visit. `level` is the CV of
+    `of_rounds` the part of D's that they explain, `lasting` what is left, which lasts for a visit or a part of one. `level` is the CV of
     throughput over visits, `cpu_ratio` the SD of the differences of server ÷ client CPU.
     """
 
@@ -40,7 +40,7 @@ class Scatter:
 def scatter_of(visits: Sequence[Visit]) -> Scatter:
     """At least two visits."""
     d, rounds = np.array([visit.tps for visit in visits]), np.array([_round_variance(visit) for visit in visits])
-    explained = np.array([_explained(visit) for visit in visits])
+    explained = _explained(visits)
     levels = np.array([visit.level for visit in visits])
     ratios = np.array([visit.cpu_ratio for visit in visits])
     known = ratios[np.isfinite(ratios)]
@@ -49,8 +49,8 @@ def scatter_of(visits: Sequence[Visit]) -> Scatter:
         spread=_with_interval(lambda places: _rms(d[places]), len(visits)),
         robust=100 * MAD_TO_SD * float(np.median(np.abs(d))),
         between_rounds=100 * math.sqrt(float(rounds.mean())),
-        of_rounds=100 * math.sqrt(float(explained.mean())),
-        lasting=_with_interval(lambda places: _left(d[places], explained[places]), len(visits)),
+        of_rounds=100 * math.sqrt(explained),
+        lasting=_with_interval(lambda places: _left(d[places], explained), len(visits)),
         level=100 * float(levels.std(ddof=1) / levels.mean()),
         cpu_ratio=_rms(known) if known.size else math.nan,
     )
@@ -61,17 +61,25 @@ def _rms(d: Floats) -> float:
     return 100 * math.sqrt(float(np.mean(d**2)))
 
 
-def _left(d: Floats, explained: Floats) -> float:
-    return 100 * math.sqrt(max(0.0, float(np.mean(d**2)) - float(explained.mean())))
+def _left(d: Floats, explained: float) -> float:
+    return 100 * math.sqrt(max(0.0, float(np.mean(d**2)) - explained))
 
 
 def _round_variance(visit: Visit) -> float:
     return float(np.var(visit.rounds, ddof=1)) if len(visit.rounds) > 1 else 0.0
 
 
-def _explained(visit: Visit) -> float:
-    """Variance that the median of the rounds has because they differ."""
-    return _OF_MEDIAN**2 * _round_variance(visit) / max(1, len(visit.rounds))
+def _explained(visits: Sequence[Visit]) -> float:
+    """Variance of D if rounds of all visits were dealt to visits by chance: what rounds alone explain, at most.
+
+    Nothing is assumed of how rounds are distributed. Where they have many outliers, a median scatters much less than by
+    the formula for normal values.
+    """
+    rng = np.random.default_rng([SEED, 3, len(visits)])
+    ends = np.cumsum([len(visit.rounds) for visit in visits])[:-1]
+    pool = np.concatenate([np.asarray(visit.rounds, dtype=np.float64) for visit in visits])
+    dealt = [[np.median(part) for part in np.split(rng.permutation(pool), ends)] for _ in range(_DEALS)]
+    return float(np.mean(np.var(dealt, axis=1, ddof=1)))
 
 
 def _with_interval(statistic: Callable[..., float], size: int) -> Share:
