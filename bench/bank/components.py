@@ -23,8 +23,8 @@ class Scatter:
     """Of visits of equal environments, in percent.
 
     `spread` is the SD of D about zero, `robust` its robust form; `between_rounds` the SD between the rounds of a visit,
-    `of_rounds` the part of D's that they explain, `lasting` what is left, which lasts for a visit or a part of one. `level` is the CV of
-    throughput over visits, `cpu_ratio` the SD of the differences of server ÷ client CPU.
+    `of_rounds` the part of D's that they explain, `lasting` what is left, which lasts for a visit or a part of one.
+    `level` is the CV of throughput over visits, `cpu_ratio` the SD of the differences of server ÷ client CPU.
     """
 
     visits: int

@@ -52,8 +52,8 @@ SCATTER: Final = """
 ## How much equal environments scatter
 
 *D* is the difference of one visit; its SD is about zero. "*D* by rounds" is its SD if the rounds of all visits were
-dealt to visits by chance. "Lasting" is what that does not explain: starts, where sessions were put, and noise that lasts
-for seconds. All in percent; {validation} visits make a row complete.
+dealt to visits by chance. "Lasting" is what that does not explain: starts, where sessions were put, and noise that
+lasts for seconds. All in percent; {validation} visits make a row complete.
 """
 TRUTHS: Final = """
 ## Whether the placement of sessions changes the answer

@@ -13,10 +13,12 @@ from typing import Final
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.places import find_machine_places
 from pgstrata.app.site import make_socket_folder
+from pgstrata.errors import HostNotFitError
 from pgstrata.hosts.ssh import open_ssh
 from pgstrata.model.boot import Boot
 from pgstrata.ports.host import Command
 from pgstrata.system import files
+from pgstrata.system.locks import is_in_use
 from pgstrata.vms.image import Builder, Image, images_folder, list_images, require_name
 from pgstrata.vms.machine import VirtualMachine
 
@@ -95,16 +97,34 @@ def show_images() -> tuple[ListedImage, ...]:
 
 
 def clean_images(names: Sequence[str]) -> tuple[str, ...]:
-    """Remove these images, or all; return the names of those that were removed."""
+    """Remove these images, or all; return the names of those that were removed.
+
+    HostNotFitError if a virtual machine of one of them runs; then nothing is removed.
+    """
     cache = find_machine_places().cache
     for name in names:
         require_name(name)
     gone = [each for each in list_images(cache) if not names or each.name in names]
     for image in gone:
+        _refuse_running(image)
+    for image in gone:
         files.remove_tree(images_folder(cache) / image.name)
     with open_machine(lambda _: None) as machine:
         _clean_disks(machine, names)
     return tuple(image.name for image in gone)
+
+
+def _refuse_running(image: Image) -> None:
+    try:
+        running = is_in_use(image.folder / "root.img")
+    except FileNotFoundError:
+        return
+    if running:
+        raise HostNotFitError(
+            f"a virtual machine of the image {image.name} is running",
+            where=str(image.folder),
+            remedy="wait until the study or the `pgstrata vm boot` that uses it has ended, or interrupt it",
+        )
 
 
 def _clean_disks(machine: Machine, names: Sequence[str]) -> None:

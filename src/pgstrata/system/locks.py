@@ -67,3 +67,19 @@ def locked(path: Path, *, patience: float, waiting: Callable[[], None]) -> Itera
         yield
     finally:
         os.close(descriptor)
+
+
+@as_owner
+def is_in_use(path: Path) -> bool:
+    """Whether another process has locked a part of a file, as QEMU does with the images of its disks (fcntl(2)).
+
+    FileNotFoundError if there is no such file.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
