@@ -15,7 +15,9 @@ from pgstrata.compare.table_worth import find_table_worth
 from pgstrata.errors import UsageError
 from pgstrata.model.answer import Verdict
 from pgstrata.model.price import Price
+from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.commands.decide import decision_json, render_decision
+from pgstrata.report.commands.decision_page import make_decision_document
 from pgstrata.sources.table import parse_table
 
 PUBLISHED = Path(__file__).parents[2] / "examples" / "instances"
@@ -66,6 +68,17 @@ def test_text_and_json_have_the_value():
     worth = json.loads(decision_json(answer))["worth"]
     assert [one["verdict"] for one in worth["findings"]] == ["insufficient"] * 4
     assert json.loads(decision_json(paired(1.1)))["worth"] is None
+
+
+def test_the_page_has_prices_values_and_a_chart_without_a_frontier_that_nobody_judged():
+    page = emit_page(make_decision_document(published()))
+    part = page[page.index("What it costs") :].replace("\xa0", " ")
+    assert "an hour of it costs 20.0 % less." in part
+    assert "m6gd.8xlarge: 1.4464 USD an hour" in part
+    assert part.count("Throughput against price.") == len({cost.cells for cost in published().worth.costs})
+    assert "The line joins" not in part
+    unpriced = decide_file(PUBLISHED / "published.csv", ImportTerms(baseline="m5d.8xlarge"), None)
+    assert "What it costs" not in emit_page(make_decision_document(unpriced))
 
 
 @given(st.floats(0.5, 2), st.floats(0.01, 100), st.floats(0.01, 100))

@@ -185,6 +185,9 @@ class StudyHosts:
             HostLostError: it cannot be reached.
         """
         with ExitStack() as opening:
+            if spec.remote and not again:
+                # an attempt after a loss or a reboot is one of many, and whoever makes it has told of that
+                self._tell(f"connecting to {spec.text}")
             opened = opening.enter_context(self._connect(spec))
             if spec.remote:
                 if spec in self._from_here:
@@ -239,7 +242,6 @@ class StudyHosts:
         vm = self._vms.get(spec)
         if vm is not None and not vm.up:
             vm.start(vm.boot)
-        self._tell(f"connecting to {spec.text}")
         with open_server_host(spec, vm) as opened:
             yield opened
 

@@ -7,16 +7,11 @@ from collections.abc import Sequence
 from pgstrata.model.answer import Answer
 from pgstrata.model.price import Cost, ValueFinding
 from pgstrata.report.blocks.model import Block, Column, Listing, OnPage, Paragraph, Section, Table, Tone, end
-from pgstrata.report.figures.frontier import draw_frontier
+from pgstrata.report.figures.frontier import FRONTIER_HELP, draw_frontier
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.report.sentences.verdicts import render_interval, verdict_label
 from pgstrata.report.sentences.worth import WORDS, name_cells, price_notes, say_cost
 from pgstrata.units import Unit, render_percent_change, render_value
-
-_HELP = (
-    "Up is faster, left is cheaper. The line joins environments that no other one certainly beats. To beat another is "
-    "to cost no more and be faster, or to cost less and be as fast. Each pair is judged by itself, exploratory."
-)
 
 
 def worth_section(answer: Answer) -> Section | None:
@@ -37,8 +32,9 @@ def worth_section(answer: Answer) -> Section | None:
 
 def _part(answer: Answer, costs: Sequence[Cost], findings: Sequence[ValueFinding]) -> Section:
     experiment = answer.study.plan.experiment
-    chart = draw_frontier(answer, costs)
-    drawn: tuple[Block, ...] = (Paragraph(_HELP, Tone.HELP), chart) if chart is not None else ()
+    names = [name_environment(experiment.environment(cost.environment), experiment) for cost in costs]
+    chart = draw_frontier(names, costs)
+    drawn: tuple[Block, ...] = (Paragraph(FRONTIER_HELP, Tone.HELP), chart) if chart is not None else ()
     title = name_cells(costs[0].cells, experiment)
     return Section(title, (OnPage(lambda: drawn), _table(answer, costs, findings)), brief=True)
 

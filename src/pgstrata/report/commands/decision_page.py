@@ -31,6 +31,7 @@ from pgstrata.report.commands.decision_sentences import (
     say_terms,
 )
 from pgstrata.report.commands.decision_tables import figure_columns, order_environments, pick_comparisons
+from pgstrata.report.commands.decision_worth import worth_sections
 from pgstrata.report.figures.imports import draw_comparisons, draw_steps, draw_values
 from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.names import TOGETHER, count
@@ -70,6 +71,7 @@ def make_decision_document(answer: ImportAnswer) -> Document:
         told.reverse()
     sections = (
         *_compared(answer),
+        *worth_sections(answer),
         *_steps(answer),
         *_values(answer),
         Section("What this does not say", (Listing(tuple(end(begin(text)) for text in _UNSAID)),)),

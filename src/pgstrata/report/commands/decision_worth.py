@@ -7,8 +7,9 @@ from pgstrata.compare.one_look import ImportAnswer
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.price import ValueFinding, Worth
 from pgstrata.report.blocks.layout import render_tables
-from pgstrata.report.blocks.model import Column
+from pgstrata.report.blocks.model import Block, Column, Listing, Paragraph, Section, Table, Tone
 from pgstrata.report.blocks.text import wrap
+from pgstrata.report.figures.frontier import PRICES_HELP, draw_frontier
 from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.names import TOGETHER, count
 from pgstrata.report.sentences.verdicts import render_interval, verdict_label
@@ -17,6 +18,8 @@ from pgstrata.units import render_percent_change
 
 _MOST_SAID: Final = 4
 _MOST_ROWS: Final = 20
+_MOST_CHARTS: Final = 4
+_TITLE: Final = "What it costs"
 
 
 def worth_parts(answer: ImportAnswer) -> Iterator[list[str]]:
@@ -24,17 +27,48 @@ def worth_parts(answer: ImportAnswer) -> Iterator[list[str]]:
     worth = answer.worth
     if worth is None:
         return
-    texts = [*price_texts(answer.prices), *_unpriced(answer, worth)]
-    yield ["What it costs", *(line for text in texts for line in wrap(f"{text}.", first="- ", rest="  "))]
+    yield [_TITLE, *(line for text in _prices(answer, worth) for line in wrap(text, first="- ", rest="  "))]
     if not worth.findings:
         return
-    base, several = answer.question.baseline, len(answer.cells) > 1
-    told = worth.findings[:_MOST_SAID]
-    said = [say_value(one, one.environment, base, f" on {_place(one)}" if several else "") for one in told]
+    yield [line for text in _values(answer, worth) for line in wrap(text)]
+    names, columns = _table(worth, several=_several(answer))
+    *others, last = render_tables(names, columns)
+    left = len(worth.findings) - _MOST_ROWS
+    yield from (*others, [*last, *([f"({count(left, 'more value')}: --json has them all)"] if left > 0 else [])])
+
+
+def worth_sections(answer: ImportAnswer) -> Iterator[Section]:
+    """The same for a page, with a chart of price and throughput for each place."""
+    worth = answer.worth
+    if worth is None:
+        return
+    blocks: list[Block] = [Listing(tuple(_prices(answer, worth)))]
+    if worth.findings:
+        blocks += [Paragraph(text) for text in _values(answer, worth)]
+        names, columns = _table(worth, several=_several(answer))
+        blocks.append(Table(names=names, columns=tuple(columns)))
+    places = dict.fromkeys(cost.cells for cost in worth.costs)
+    for place in list(places)[:_MOST_CHARTS]:
+        costs = [cost for cost in worth.costs if cost.cells == place]
+        if chart := draw_frontier([cost.environment for cost in costs], costs, judged=False):
+            blocks += [Paragraph(PRICES_HELP, Tone.HELP), chart]
+    yield Section(_TITLE, tuple(blocks))
+
+
+def _several(answer: ImportAnswer) -> bool:
+    return len(answer.cells) > 1
+
+
+def _prices(answer: ImportAnswer, worth: Worth) -> list[str]:
+    return [f"{text}." for text in (*price_texts(answer.prices), *_unpriced(answer, worth))]
+
+
+def _values(answer: ImportAnswer, worth: Worth) -> list[str]:
+    base, told = answer.question.baseline, worth.findings[:_MOST_SAID]
+    said = [say_value(one, one.environment, base, f" on {_place(one)}" if _several(answer) else "") for one in told]
     left = len(worth.findings) - _MOST_SAID
     rest = [f"the table has {count(left, 'more value')} for the money"] if left > 0 else []
-    yield [line for text in (*said, *rest) for line in wrap(f"{capitalise(text)}.")]
-    yield from _tables(worth, several=several)
+    return [f"{capitalise(text)}." for text in (*said, *rest)]
 
 
 def _unpriced(answer: ImportAnswer, worth: Worth) -> list[str]:
@@ -49,14 +83,11 @@ def _place(finding: ValueFinding) -> str:
     return TOGETHER if finding.cells == (ALL_CELLS,) else finding.cells[0]
 
 
-def _tables(worth: Worth, *, several: bool) -> Iterator[list[str]]:
+def _table(worth: Worth, *, several: bool) -> tuple[Column, list[Column]]:
     rows = worth.findings[:_MOST_ROWS]
     costs = {(cost.environment, cost.cells): f"{cost.of_a_million(cost.rate):.3g}" for cost in worth.costs}
     names = tuple(f"{one.environment}, {_place(one)}" if several else one.environment for one in rows)
-    columns = [*_costs(worth, costs, rows), *_figures(rows)]
-    *others, last = render_tables(Column(title="environment", cells=names), columns)
-    left = len(worth.findings) - len(rows)
-    yield from (*others, [*last, *([f"({count(left, 'more value')}: --json has them all)"] if left > 0 else [])])
+    return Column(title="environment", cells=names), [*_costs(worth, costs, rows), *_figures(rows)]
 
 
 def _costs(
@@ -73,7 +104,12 @@ def _figures(rows: Sequence[ValueFinding]) -> list[Column]:
     return [
         Column(title="for the money", cells=tuple(changes)),
         Column(title="interval, %", cells=tuple(render_interval(one.interval) or "-" for one in rows)),
-        Column(title="verdict", cells=tuple(_label(one) for one in rows), words=True),
+        Column(
+            title="verdict",
+            cells=tuple(_label(one) for one in rows),
+            words=True,
+            verdicts=tuple(one.verdict.value for one in rows),
+        ),
     ]
 
 

@@ -5,49 +5,65 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pgstrata.model.answer import Answer
 from pgstrata.model.price import Cost
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
 from pgstrata.report.figures.vega import INK
-from pgstrata.report.sentences.names import name_environment
 from pgstrata.report.sentences.worth import say_cost
 
+PRICES_HELP: Final = "Up is faster, left is cheaper."
+FRONTIER_HELP: Final = (
+    f"{PRICES_HELP} The line joins environments that no other one certainly beats. To beat another is to cost no more "
+    "and be faster, or to cost less and be as fast. Each pair is judged by itself, exploratory."
+)
 _WIDTH: Final = 470
 _HEIGHT: Final = 260
 _FEWEST: Final = 2
-_ROOM: Final = 1.3
-"""Room at the right for the names of points, as a multiple of the highest price."""
+_ROOM: Final = 1.05
+"""The end of the axis, as a multiple of the highest price."""
+_OFFSET: Final = 9
+"""Pixels between a point and its name."""
 
 
-def draw_frontier(answer: Answer, costs: Sequence[Cost]) -> Figure | None:
-    """A chart of each environment's price and throughput with its interval; None with fewer than two prices."""
+def draw_frontier(names: Sequence[str], costs: Sequence[Cost], *, judged: bool = True) -> Figure | None:
+    """A chart of each environment's price and throughput with its interval; None with fewer than two prices.
+
+    Args:
+        names: of the environments of the costs, in the same order.
+        costs: in one place.
+        judged: whether it is known which environments are beaten; otherwise there is no frontier, only points.
+    """
     if len({cost.price.amount for cost in costs}) < _FEWEST:
         return None
-    experiment = answer.study.plan.experiment
     rows = [
         {
-            "name": name_environment(experiment.environment(cost.environment), experiment),
+            "name": name,
             "price": cost.price.amount,
             "rate": vega.rounded(cost.rate),
             "low": vega.rounded(cost.interval[0]) if cost.interval else None,
             "high": vega.rounded(cost.interval[1]) if cost.interval else None,
             "front": not cost.dominated_by,
         }
-        for cost in costs
+        for name, cost in zip(names, costs, strict=True)
     ]
     currency = costs[0].price.currency
     right = _ROOM * max(cost.price.amount for cost in costs)
     x = vega.number("price", title=f"{currency} per hour", scale={"domain": [0, right], "nice": False})
     y = vega.number("rate", title="transactions per second", scale={"zero": True})
     low = vega.number("low", title="transactions per second")
+    line = vega.mark("line", {"color": INK, "strokeDash": [4, 3], "opacity": 0.6}, where="datum.front", x=x, y=y)
     layers = [
-        vega.mark("line", {"color": INK, "strokeDash": [4, 3], "opacity": 0.6}, where="datum.front", x=x, y=y),
+        *([line] if judged else []),
         vega.mark("rule", {"color": INK, "strokeWidth": 2}, x=x, y=low, y2={"field": "high"}),
         vega.mark("point", {"filled": True, "size": 70, "opacity": 1, "color": INK}, where="datum.front", x=x, y=y),
         vega.mark("point", {"size": 70, "opacity": 1, "color": INK}, where="!datum.front", x=x, y=y),
-        vega.mark("text", {"align": "left", "dx": 9, "dy": -7, "color": INK}, text=vega.name("name"), x=x, y=y),
     ]
+    # at the side with more room, which is at least half of the chart
+    name = {"dy": -7, "color": INK, "limit": _WIDTH // 2 - 2 * _OFFSET}
+    for align, side, where in (("left", 1, "<="), ("right", -1, ">")):
+        beside = {**name, "align": align, "dx": side * _OFFSET}
+        half = f"datum.price {where} {right / 2}"
+        layers.append(vega.mark("text", beside, where=half, text=vega.name("name"), x=x, y=y))
     said = (
         f"{row['name']}: a million transactions for {say_cost(cost)} {currency}"
         for row, cost in zip(rows, costs, strict=True)
