@@ -16,7 +16,7 @@ from pgstrata.model.boot import Boot
 from pgstrata.model.changes import Entry
 from pgstrata.model.experiment import HostSpec
 from pgstrata.ports.host import Command, observe_boot
-from pgstrata.system.boots import BOOTED, BootWay, NextBoot, boot_change, plain_reboot
+from pgstrata.system.boots import BOOTED, BootWay, NextBoot, boot_change, plain_reboot, settle
 
 
 def own_boot(entry: Entry, study: str) -> bool:
@@ -120,6 +120,7 @@ class HostBoots:
         waiting.wait(before)
         self._boot_id = observe_boot(self._opened.transport)
         self._check(wanted)
+        self._opened.transport.run(Command(argv=settle().argv))
 
     def _begin(self, wanted: NextBoot) -> None:
         opened = self._opened

@@ -24,7 +24,7 @@ from pgstrata.model.experiment import HostSpec
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.host import Command, Host, observe_boot
 from pgstrata.ports.store import Store
-from pgstrata.system.boots import BootWay, NextBoot, boot_change, plain_reboot
+from pgstrata.system.boots import BootWay, NextBoot, boot_change, plain_reboot, settle
 
 REBOOTS: Final = "reboots"
 """The fingerprint of a study that says where its reboots of this machine are."""
@@ -102,6 +102,7 @@ class OwnBoots:
         asked = next((each for each in self._boots.values() if each.text == note.asked), None)
         if asked is None or self._runs(asked):
             self._unused = asked is not None
+            self._opened.transport.run(Command(argv=settle().argv))
             return
         self._keep(replace(note, asked="", left=""))
         found = observe_menu(self._opened.transport, self._opened.site.privilege)

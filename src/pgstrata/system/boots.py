@@ -95,6 +95,10 @@ _DO: Final = f"""set -e
 {_REBOOT}{_ARRANGE}
 if [ "$4" = kexec ]; then restart kexec; else restart reboot; fi
 """
+_SETTLE: Final = (
+    'if [ -d /run/systemd/system ]; then timeout "$1" systemctl is-system-running --wait >/dev/null 2>&1; fi; :'
+)
+_SECONDS_TO_SETTLE: Final = 120
 # GRUB keeps the choice of the next boot that somebody else has made; that of systemd-boot is taken away.
 _FORGET: Final = r"""
 forget() { [ "$("$1" list | sed -n "s/^next_entry=//p")" != "$2" ] || "$1" - unset next_entry; }
@@ -154,6 +158,14 @@ def boot_change(boot: NextBoot) -> Change:
         undo=ShellScript(text=_UNDO, arguments=arguments),
         lasting=True,
     )
+
+
+def settle() -> ShellScript:
+    """Wait until systemd has finished what belongs to the boot, for two minutes at most; nothing without systemd.
+
+    Before, the first runs would share the machine with services that start.
+    """
+    return ShellScript(text=_SETTLE, arguments=(str(_SECONDS_TO_SETTLE),))
 
 
 def plain_reboot() -> ShellScript:
