@@ -48,7 +48,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "old-majors": _tests("old-majors", "majors that are no longer maintained are measured"),
     "disk-full": _tests("disk-full", "a disk fills up at more places of a build"),
     "two-hosts": _tests("two-hosts", "both hosts are restored after a kill"),
-    "boots": _tests("boots", "a study that boots another machine is killed forty times; the boots are forged"),
+    "boots": _tests("boots", "studies that boot another machine, or this one, are killed; the boots are forged"),
     "own-reboots": _tests("own-reboots", "a real machine with systemd, in QEMU, reboots itself through a whole study"),
     "bundles": _tests("bundles", "further kept studies show the same in a bundle"),
     "faults": Part(

@@ -122,12 +122,14 @@ def test_a_kernel_that_does_not_come_up_is_named_and_nothing_is_left(machine, fi
     assert "nothing is changed" in machine.pgstrata("host", "status")[1]
 
 
-def test_a_kill_loses_nothing_and_the_same_command_goes_on(machine, finished):
-    """In each of its boots the first command is killed in the middle; a boot that was begun is used once at most."""
+@pytest.mark.soak("boots")
+@pytest.mark.timeout(1800)
+def test_kills_lose_nothing_and_the_same_command_goes_on(machine, finished):
+    """In each boot the first command is killed at another moment."""
     study, ended = "killed", False
     for number in range(24):
         machine.begin("run", FILE, "--study", study, "--reboot")
-        time.sleep(0.7 + 0.35 * (number % 4))
+        time.sleep(0.7 + 0.35 * (number % 5))
         machine.stop()
         code, said = machine.pgstrata("run", FILE, "--study", study, "--reboot")
         assert code == 0, said
