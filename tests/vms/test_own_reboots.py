@@ -70,11 +70,13 @@ def make_root(folder):
     words = ("--quiet", "--mode=root", "--variant=minbase", f"--include={','.join(_PACKAGES)}", suite, str(tree))
     subprocess.run(("mmdebstrap", *words), check=True)
     subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")), check=True)
-    (tree / "root/.ssh").mkdir(mode=0o700)
+    (tree / "root/.ssh").mkdir(mode=0o700, exist_ok=True)
     shutil.copy(folder / "key.pub", tree / "root/.ssh/authorized_keys")
     (tree / "etc/fstab").write_text("/dev/vda / ext4 rw,noatime 0 1\n")
     (tree / "etc/systemd/network/10.network").write_text(_NETWORK)
     wants = tree / "etc/systemd/system/multi-user.target.wants/systemd-networkd.service"
+    wants.parent.mkdir(exist_ok=True)
+    wants.unlink(missing_ok=True)
     wants.symlink_to("/lib/systemd/system/systemd-networkd.service")
     packages = Path(f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages")
     shutil.copytree(Path(sys.prefix) / packages, tree / "opt/venv" / packages, symlinks=True)
@@ -134,12 +136,15 @@ class Guest:
 
 @pytest.fixture
 def guest(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("own", numbered=True)
-    make_root(folder)
-    machine = Guest(folder)
-    yield machine
-    machine.off()
-    shutil.rmtree(folder)
+    folder, machine = tmp_path_factory.mktemp("own", numbered=True), None
+    try:
+        make_root(folder)
+        machine = Guest(folder)
+        yield machine
+    finally:
+        if machine is not None:
+            machine.off()
+        shutil.rmtree(folder)
 
 
 def test_a_machine_reboots_itself_through_a_study_and_is_as_it_was(guest):
