@@ -70,6 +70,8 @@ _PLAN: Final = _guards(
     ("hot_rows", "waiting for locks of a few rows is taken for the server's speed",
      "more clients than rows of which every transaction updates one (the scale of tpcb-like)"),
     ("growing_data", "later runs work on older, larger data", "a workload that writes, without a clone for every run"),
+    ("unknown_before_reboots", "a rate or the end of a ladder would follow from the environments of one boot alone",
+     "a share of the maximum, or a ladder until throughput falls, where this machine is rebooted"),
     ("too_few_connections", "a refused connection is taken for a slow server", "max_connections below the clients"),
     ("too_little_memory", "the machine swaps, and that is what is measured", "shared_buffers above 80 % of memory"),
     ("not_to_be_paired", "sessions are asked to stay on CPUs where nobody can keep them there",
