@@ -33,7 +33,7 @@ class Machine:
 
     def __init__(self):
         self.number, self.kernel, self.next, self.falls_back, self.alive = 1, OWN, None, False, True
-        self.log, self.left = [], ()
+        self.log, self.left, self.entered = [], (), ()
 
     def read(self, path):
         if self.next is not None:
@@ -84,11 +84,12 @@ def far(monkeypatch):
         def change(self, change):
             assert change.what == BOOTED
             machine.log.append(("ledger", change.value))
+            machine.entered = (SimpleNamespace(what=BOOTED, value=change.value, owner=SimpleNamespace(study="s")),)
             machine.told(change.value)
 
     monkeypatch.setattr(room, "observe_menu", lambda *_: replace(MENU, running=machine.kernel))
     monkeypatch.setattr(room, "make_ledger", lambda *_: Ledger())
-    monkeypatch.setattr(room, "boot_entries", lambda _: machine.left)
+    monkeypatch.setattr(room, "boot_entries", lambda _: (*machine.left, *machine.entered))
     return machine
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pgstrata.app.host import boot_entries, make_ledger
 from pgstrata.app.site import OpenedHost
 from pgstrata.app.study_hosts import StudyHosts
-from pgstrata.boots.menu import BootMenu, choose_boot
+from pgstrata.boots.menu import BootMenu, choose_boots
 from pgstrata.boots.observe import observe_menu
 from pgstrata.boots.reboot import Reboot
 from pgstrata.errors import BootFailedError
@@ -22,6 +22,23 @@ from pgstrata.system.boots import BOOTED, BootWay, NextBoot, boot_change, plain_
 def own_boot(entry: Entry, study: str) -> bool:
     """Whether an entry of the ledger says that this study has booted a machine into another kernel than its own."""
     return entry.what == BOOTED and entry.owner.study == study
+
+
+def begin_reboot(opened: OpenedHost, hosts: StudyHosts, wanted: NextBoot) -> None:
+    """Reboot a machine of a study; it goes down seconds after this has returned.
+
+    HostNotFitError: that is not allowed there.
+    """
+    change = boot_change(wanted)
+    if wanted.way is BootWay.DEFAULT:
+        script = plain_reboot()
+    elif any(entry.value == wanted.text for entry in boot_entries(opened.site)):
+        # it stands in the ledger already
+        script = change.do
+    else:
+        make_ledger(opened.site, hosts.machine.clock, hosts.study).change(change)
+        return
+    opened.transport.run(Command(argv=(*opened.site.privilege, *script.argv)))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,14 +65,11 @@ class HostBoots:
         Raises:
             HostNotFitError: a kernel is not installed, or it cannot be started for one boot.
         """
-        wanted = tuple(dict.fromkeys(boots))
         if self._menu is None:
             self._bring_home()
             self._menu = observe_menu(self._opened.transport, self._opened.site.privilege)
             self._boot_id = observe_boot(self._opened.transport)
-        words = {word for boot in wanted for word in boot.options}
-        for boot in wanted:
-            self._boots[boot] = choose_boot(self._menu, boot, words=words, where=self.spec.text)
+        self._boots = choose_boots(self._menu, boots, self.spec.text)
 
     def boot(self, boot: Boot, *, fresh: bool) -> None:
         """Boot the machine as asked, unless it already runs that way.
@@ -74,6 +88,10 @@ class HostBoots:
             return
         self._reboot(wanted)
         self._visited = fresh
+
+    def at_hand(self, _: Boot) -> bool:
+        """Always: a reboot of another machine does not end this process."""
+        return True
 
     def keeps(self, entry: Entry) -> bool:
         """Whether an entry of the ledger says what the machine is booted into at present."""
@@ -108,7 +126,7 @@ class HostBoots:
     def _reboot(self, wanted: NextBoot) -> None:
         self.tell(f"booting {self.spec.text}: {wanted.text}")
         before = observe_boot(self._opened.transport)
-        self._begin(wanted)
+        begin_reboot(self._opened, self.hosts, wanted)
         self._present = wanted
         waiting = Reboot(
             name=self.spec.text,
@@ -121,18 +139,6 @@ class HostBoots:
         self._boot_id = observe_boot(self._opened.transport)
         self._check(wanted)
         self._opened.transport.run(Command(argv=settle().argv))
-
-    def _begin(self, wanted: NextBoot) -> None:
-        opened = self._opened
-        if wanted.way is BootWay.DEFAULT:
-            opened.transport.run(Command(argv=(*opened.site.privilege, *plain_reboot().argv)))
-            return
-        ledger, change = make_ledger(opened.site, self.hosts.machine.clock, self.hosts.study), boot_change(wanted)
-        if wanted == self._present:
-            # it stands in the ledger already
-            opened.transport.run(Command(argv=(*opened.site.privilege, *change.do.argv)))
-        else:
-            ledger.change(change)
 
     def _reopen(self) -> None:
         self.gone()

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Final
 
-from pgstrata.app.host import boot_entries, make_ledger
+from pgstrata.app.host import boot_entries
 from pgstrata.app.site import OpenedHost
 from pgstrata.app.study_hosts import StudyHosts
-from pgstrata.boots.menu import choose_boot
+from pgstrata.boots.menu import choose_boots
 from pgstrata.boots.observe import observe_menu
 from pgstrata.errors import BootFailedError, HostNotFitError, RebootError
 from pgstrata.ledger.undo import read_state
@@ -24,7 +24,7 @@ from pgstrata.model.experiment import HostSpec
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.host import Command, Host, observe_boot
 from pgstrata.ports.store import Store
-from pgstrata.system.boots import BootWay, NextBoot, boot_change, plain_reboot, settle
+from pgstrata.system.boots import BootWay, NextBoot, boot_change, settle
 
 REBOOTS: Final = "reboots"
 """The fingerprint of a study that says where its reboots of this machine are."""
@@ -47,17 +47,15 @@ class RebootNote:
     left: str = ""
     used: str = ""
 
-    @staticmethod
-    def of(kept: Fingerprint | None) -> RebootNote:
+    @classmethod
+    def of(cls, kept: Fingerprint | None) -> RebootNote:
         """The note of a study; an empty one in a new study."""
         facts: Mapping[str, str] = kept.facts if kept is not None else {}
-        return RebootNote(**{name: facts.get(name, "") for name in ("home", "line", "asked", "left", "used")})
+        return cls(**{each.name: facts.get(each.name, "") for each in fields(cls)})
 
     def keep(self) -> Fingerprint:
         """The note for the store."""
-        return Fingerprint(
-            facts={"home": self.home, "line": self.line, "asked": self.asked, "left": self.left, "used": self.used}
-        )
+        return Fingerprint(facts=asdict(self))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,7 +79,6 @@ class OwnBoots:
             BootFailedError: it came up with something else.
             HostNotFitError: a kernel is not installed, or it cannot be started for one boot.
         """
-        wanted = tuple(dict.fromkeys(boots))
         host, site = self._opened.transport, self._opened.site
         menu = observe_menu(host, site.privilege)
         self._boot_id = observe_boot(host)
@@ -89,9 +86,7 @@ class OwnBoots:
         if not self._note.home:
             self._keep(replace(self._note, home=menu.running, line=menu.line))
         menu = replace(menu, running=self._note.home, line=self._note.line)
-        words = {word for boot in wanted for word in boot.options}
-        for boot in wanted:
-            self._boots[boot] = choose_boot(menu, boot, words=words, where=THIS)
+        self._boots = choose_boots(menu, boots, THIS)
         self._see_outcome()
 
     def _see_outcome(self) -> None:
@@ -100,8 +95,10 @@ class OwnBoots:
         if not note.asked or self._boot_id == note.left:
             return
         asked = next((each for each in self._boots.values() if each.text == note.asked), None)
-        if asked is None or self._runs(asked):
-            self._unused = asked is not None
+        if asked is None:
+            return
+        if self._runs(asked):
+            self._unused = True
             self._opened.transport.run(Command(argv=settle().argv))
             return
         self._keep(replace(note, asked="", left=""))
@@ -149,34 +146,12 @@ class OwnBoots:
         return self.hosts[HostSpec()]
 
     def _runs(self, wanted: NextBoot) -> bool:
-        return still_boots(self._opened.transport, wanted)
+        change = boot_change(wanted)
+        return read_state(self._opened.transport, change.what, change.read) == wanted.text
 
     def _keep(self, note: RebootNote) -> None:
         self._note = note
         self.store.keep_fingerprint(REBOOTS, note.keep())
-
-
-def still_boots(host: Host, wanted: NextBoot) -> bool:
-    """Whether a machine runs a boot at present."""
-    change = boot_change(wanted)
-    return read_state(host, change.what, change.read) == wanted.text
-
-
-def begin_reboot(hosts: StudyHosts, wanted: NextBoot) -> None:
-    """Reboot this machine; it goes down seconds after this has returned.
-
-    HostNotFitError: that is not allowed.
-    """
-    opened = hosts[HostSpec()]
-    if wanted.way is BootWay.DEFAULT:
-        opened.transport.run(Command(argv=(*opened.site.privilege, *plain_reboot().argv)))
-        return
-    change = boot_change(wanted)
-    if any(entry.value == wanted.text for entry in boot_entries(opened.site)):
-        # it stands in the ledger already
-        opened.transport.run(Command(argv=(*opened.site.privilege, *change.do.argv)))
-    else:
-        make_ledger(opened.site, hosts.machine.clock, hosts.study).change(change)
 
 
 def refuse_volatile(host: Host, folders: Iterable[str]) -> None:

@@ -40,11 +40,12 @@ def own_unit(entry: Entry, study: str) -> bool:
     return entry.what == f"{UNIT} {unit_of(study)}"
 
 
-def repeat_command(study: str, arguments: Sequence[str]) -> Repeated:
+def repeat_command(study: str, file: Path, arguments: Sequence[str]) -> Repeated:
     """This command, to be given again after each boot.
 
     Args:
         study: identity of the study.
+        file: of the experiment.
         arguments: those of `pgstrata` on the command line.
 
     Raises:
@@ -57,6 +58,7 @@ def repeat_command(study: str, arguments: Sequence[str]) -> Repeated:
         folder=str(Path.cwd()),
         user=pwd.getpwuid(os.getuid()).pw_name,
         variables=variables,
+        trusted=(str(Path.cwd()), str(file.absolute()), sys.executable, str(Path(__file__).parents[1])),
     )
     if wrong := unquotable((*repeated.command, repeated.folder, *variables.values())):
         raise UsageError(
@@ -115,5 +117,5 @@ def _require_kept(host: Host, repeated: Repeated) -> None:
     """What root runs at each boot must be in the hands of root alone."""
     if host.user != ROOT:
         return
-    for path in (repeated.folder, repeated.command[0], str(Path(__file__).parents[1])):
+    for path in repeated.trusted:
         require_root_keeps(host, path, remedy="install pgstrata, and put the experiment, where root alone can write")

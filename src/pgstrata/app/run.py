@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata import __version__
-from pgstrata.app.boots import own_boot
+from pgstrata.app.boots import begin_reboot, own_boot
 from pgstrata.app.host_floors import CONDITIONS, harvest_floors, has_control, has_one_rig, keep_floors, observe_rig
 from pgstrata.app.machine import Machine, open_machine
-from pgstrata.app.own_boots import begin_reboot, refuse_volatile
+from pgstrata.app.own_boots import refuse_volatile
 from pgstrata.app.places import study_key
 from pgstrata.app.resuming import own_unit, resuming
-from pgstrata.app.site import OpenedHost, site_here
+from pgstrata.app.site import OpenedHost, open_site
 from pgstrata.app.study_hosts import StudyHosts, observe_room, scratch
 from pgstrata.app.vms import opened_vm
 from pgstrata.app.wiring import make_derive, make_rig
@@ -24,7 +24,6 @@ from pgstrata.conduct.cost import SPENT, UnmeasuredTime, own_seconds
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.conduct.rig import to_the_end
 from pgstrata.errors import InterruptedByUserError, PgstrataError, RebootError, UsageError
-from pgstrata.hosts.local import LocalHost
 from pgstrata.ledger.undo import read_state
 from pgstrata.model.boot import boot_of, booted_hosts
 from pgstrata.model.changes import Entry
@@ -113,7 +112,7 @@ def run_experiment(
             outcome = _measure(plan, hosts, study, events, _Limits(budget=budget, spent=0.0, stop_early=stop_early))
         wanted = hosts.next_boot
         if wanted is not None and outcome.ending is Ending.REBOOT:
-            begin_reboot(hosts, wanted)
+            begin_reboot(hosts[HostSpec()], hosts, wanted)
             return replace(outcome, reboots_into=wanted.text)
     return replace(outcome, goes_home=wanted is not None)
 
@@ -178,8 +177,8 @@ def _staying(hosts: StudyHosts, events: Events) -> Iterator[None]:
 
 def go_home() -> None:
     """Boot this machine's own kernel, after a study that has booted another one; begun when this returns."""
-    here = site_here(LocalHost())
-    here.transport.run(Command(argv=(*here.privilege, *plain_reboot().argv)))
+    with open_site(None) as here:
+        here.transport.run(Command(argv=(*here.privilege, *plain_reboot().argv)))
 
 
 def _remaining(plan: Plan, store: Store) -> Plan:

@@ -137,7 +137,7 @@ class MachineTarget:
 
     def at_hand(self, environment: Environment) -> bool:
         """As the contract says: whatever needs no reboot of this machine."""
-        return not isinstance(self._boots, OwnBoots) or self._boots.at_hand(boot_of(environment))
+        return self._boots is None or self._boots.at_hand(boot_of(environment))
 
     def boot(self, environments: Sequence[Environment], *, fresh: bool) -> None:
         """As the contract says; a machine stays up if no environment asks for a boot."""

@@ -45,6 +45,10 @@ class VmBoots:
         if fresh:
             self._visited = vm.boots
 
+    def at_hand(self, _: Boot) -> bool:
+        """Always: a virtual machine boots by itself."""
+        return True
+
     def keeps(self, _: Entry) -> bool:
         """Never: boots of a virtual machine have no entry in a ledger."""
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -137,6 +137,13 @@ def parse_bootctl(text: str) -> Mapping[str, str]:
         if isinstance(each, dict) and isinstance(each.get("id"), str) and isinstance(each.get("version"), str):
             found.setdefault(each["version"], each["id"])
     return found
+
+
+def choose_boots(menu: BootMenu, boots: Iterable[Boot], where: str) -> dict[Boot, NextBoot]:
+    """How to boot a machine in each way that a study asks for; as `choose_boot`."""
+    wanted = tuple(dict.fromkeys(boots))
+    words = {word for boot in wanted for word in boot.options}
+    return {boot: choose_boot(menu, boot, words=words, where=where) for boot in wanted}
 
 
 def choose_boot(menu: BootMenu, boot: Boot, *, words: Collection[str], where: str) -> NextBoot:

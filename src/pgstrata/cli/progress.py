@@ -53,7 +53,7 @@ def run_with_progress(
     print(f"study: {stored}", file=out)
     print(_chosen(plan, file), file=out)
     sink = choose_sink(events=events)
-    repeated = repeat_command(stored.identity, sys.argv[1:]) if resume else None
+    repeated = repeat_command(stored.identity, file, sys.argv[1:]) if resume else None
     reboots = Reboots(allowed=reboot or resume, repeated=repeated)
     try:
         outcome = run_experiment(plan, stored, sink, budget=budget, reboots=reboots)

@@ -35,7 +35,7 @@ systemctl daemon-reload
 class Repeated:
     """A command that is given again after each boot, in a folder, as a user, with these variables.
 
-    `name` is the name of its unit.
+    `name` is the name of its unit. `trusted` are the paths of what it would run and read: nobody else may replace them.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Repeated:
     folder: str
     user: str
     variables: Mapping[str, str]
+    trusted: Sequence[str] = ()
 
     def render(self) -> str:
         """The unit file (systemd.unit, systemd.service, systemd.exec)."""

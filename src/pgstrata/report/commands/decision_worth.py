@@ -33,8 +33,7 @@ def worth_parts(answer: ImportAnswer) -> Iterator[list[str]]:
     yield [line for text in _values(answer, worth) for line in wrap(text)]
     names, columns = _table(worth, several=_several(answer))
     *others, last = render_tables(names, columns)
-    left = len(worth.findings) - _MOST_ROWS
-    yield from (*others, [*last, *([f"({count(left, 'more value')}: --json has them all)"] if left > 0 else [])])
+    yield from (*others, [*last, *_left_out(worth)])
 
 
 def worth_sections(answer: ImportAnswer) -> Iterator[Section]:
@@ -47,12 +46,20 @@ def worth_sections(answer: ImportAnswer) -> Iterator[Section]:
         blocks += [Paragraph(text) for text in _values(answer, worth)]
         names, columns = _table(worth, several=_several(answer))
         blocks.append(Table(names=names, columns=tuple(columns)))
+        blocks += [Paragraph(text, Tone.NOTE) for text in _left_out(worth)]
     places = dict.fromkeys(cost.cells for cost in worth.costs)
     for place in list(places)[:_MOST_CHARTS]:
         costs = [cost for cost in worth.costs if cost.cells == place]
         if chart := draw_frontier([cost.environment for cost in costs], costs, judged=False):
             blocks += [Paragraph(PRICES_HELP, Tone.HELP), chart]
+    if len(places) > _MOST_CHARTS:
+        blocks.append(Paragraph(f"{count(len(places) - _MOST_CHARTS, 'more cell')} are not drawn.", Tone.NOTE))
     yield Section(_TITLE, tuple(blocks))
+
+
+def _left_out(worth: Worth) -> list[str]:
+    left = len(worth.findings) - _MOST_ROWS
+    return [f"({count(left, 'more value')}: --json has them all)"] if left > 0 else []
 
 
 def _several(answer: ImportAnswer) -> bool:
