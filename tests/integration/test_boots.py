@@ -12,28 +12,11 @@ import pytest
 
 import sshd
 from far_place import FILE, FarPlace
-from forged_boots import OLD, OWN, forged_boots
+from forged_boots import KERNELS, OLD, OWN, forged_boots
 
 pytestmark = [pytest.mark.server, pytest.mark.root, pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not())]
 
-TEXT = """
-blocks = 1
-controls = ["same"]
-[factors]
-kernel = ["6.12", "6.1"]
-[common]
-host = "ssh:far1"
-settings.shared_buffers = "64MB"
-settings.max_wal_size = "64MB"
-settings.effective_cache_size = "1GB"
-[[cells]]
-workload = "select-only"
-scale = 1
-clients = 1
-rate = 50
-run = "1s"
-warmup = "0s"
-"""
+TEXT = 'blocks = 1\ncontrols = ["same"]\n' + KERNELS.replace("[common]\n", '[common]\nhost = "ssh:far1"\n')
 
 
 class Place(FarPlace):

@@ -10,28 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from forged_boots import OLD, OWN
+from forged_boots import KERNELS, OLD, OWN
 from own_machine import own_machine
 
 pytestmark = [pytest.mark.server, pytest.mark.root]
 
 FILE = "experiment.toml"
-TEXT = """
-blocks = 2
-[factors]
-kernel = ["6.12", "6.1"]
-[common]
-settings.shared_buffers = "64MB"
-settings.max_wal_size = "64MB"
-settings.effective_cache_size = "1GB"
-[[cells]]
-workload = "select-only"
-scale = 1
-clients = 1
-rate = 50
-run = "1s"
-warmup = "0s"
-"""
+TEXT = f"blocks = 2\n{KERNELS}"
 _STORED = ("STATE", "DATA", "LOCK")
 
 

@@ -14,6 +14,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OWN, OLD = "6.12.48+deb13-amd64", "6.1.0-44-amd64"
+KERNELS = """
+[factors]
+kernel = ["6.12", "6.1"]
+[common]
+settings.shared_buffers = "64MB"
+settings.max_wal_size = "64MB"
+settings.effective_cache_size = "256MB"
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 1
+rate = 50
+run = "1s"
+warmup = "0s"
+"""
+"""What an experiment on both kernels is like; what comes before is its own."""
 _SECONDS_DOWN = 0.3
 _GRUB = """
 menuentry 'Debian' $menuentry_id_option 'simple' {{
