@@ -1,7 +1,7 @@
 """The boots of this machine in a study: each ends pgstrata, and the same command goes on after it.
 
-What the next pgstrata has to know is kept in the study: the default kernel, what was to be booted, and whether a visit
-has used that boot. The ledger says what the machine was booted into, until it runs its default kernel again.
+What the next call has to know is kept in the study: the default kernel, and the boot that was asked for until a visit
+uses it. The ledger says what the machine was booted into, until it runs its default kernel again.
 """
 
 from __future__ import annotations
@@ -34,18 +34,16 @@ _VOLATILE: Final = frozenset({"tmpfs", "ramfs"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebootNote:
-    """What a study knows of the boots of this machine, from one pgstrata to the next.
+    """The state of this machine's boots that a study keeps between two calls of pgstrata.
 
     `home` is the release of the default kernel and `line` its command line. `asked` is the boot that was to follow the
-    one with the id `left`; both are empty if none was asked for, or its outcome has been seen. `used` is the id of the
-    last boot that a visit has used.
+    one with the id `left`; both are empty if none was asked for, or a visit has used it, or it did not come up.
     """
 
     home: str = ""
     line: str = ""
     asked: str = ""
     left: str = ""
-    used: str = ""
 
     @classmethod
     def of(cls, kept: Fingerprint | None) -> RebootNote:
@@ -90,7 +88,7 @@ class OwnBoots:
         self._see_outcome()
 
     def _see_outcome(self) -> None:
-        """Whether the machine has been rebooted as the last pgstrata of this study told it."""
+        """Wait for services if the boot that was asked for came up; BootFailedError if another one did."""
         note = self._note
         if not note.asked or self._boot_id == note.left:
             return
@@ -106,12 +104,12 @@ class OwnBoots:
         raise BootFailedError(
             f"{THIS} was told to boot {asked.text} and came up with {found.running}",
             details=(f"its command line: {found.line}",),
-            remedy="it fell back to its default entry, or somebody has rebooted it: `journalctl -b -1` may show why "
-            "that kernel did not come up. The same command tries it again",
+            remedy="look into `journalctl -b -1`, then give the same command again to retry; the boot loader may have "
+            "fallen back to its default entry, or somebody may have rebooted the machine",
         )
 
     def boot(self, boot: Boot, *, fresh: bool) -> None:
-        """Do nothing if the machine runs as asked; `fresh`: in a boot that was asked for and no visit has used.
+        """Ask for a reboot unless the machine runs as wanted; `fresh`: in a boot that no visit has used yet.
 
         Raises:
             RebootError: it has to be rebooted, as `StudyHosts.next_boot` says.
@@ -120,7 +118,7 @@ class OwnBoots:
         if self._runs(wanted) and (self._unused or not fresh):
             if fresh:
                 self._unused = False
-                self._keep(replace(self._note, asked="", left="", used=self._boot_id))
+                self._keep(replace(self._note, asked="", left=""))
             return
         self._keep(replace(self._note, asked=wanted.text, left=self._boot_id))
         self.hosts.next_boot = wanted

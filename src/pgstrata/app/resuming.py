@@ -62,7 +62,7 @@ def repeat_command(study: str, file: Path, arguments: Sequence[str]) -> Repeated
     )
     if wrong := unquotable((*repeated.command, repeated.folder, *variables.values())):
         raise UsageError(
-            f"this text cannot stand in a systemd unit: {wrong!r}",
+            f"a systemd unit cannot contain this text: {wrong!r}",
             where="--resume-after-boot",
             remedy="use names without line breaks and other control characters, or --reboot",
         )
@@ -71,7 +71,7 @@ def repeat_command(study: str, file: Path, arguments: Sequence[str]) -> Repeated
 
 @contextmanager
 def resuming(hosts: StudyHosts, repeated: Repeated | None) -> Iterator[None]:
-    """Have the unit of a study while it goes on after reboots; at the end it is removed, also that of a former command.
+    """Install the unit of a study; remove it, also an earlier command's, unless a reboot has to follow.
 
     Raises:
         HostNotFitError: this machine has no systemd, or somebody else could change what root would run at each boot.
@@ -114,8 +114,8 @@ def _require_systemd(host: Host) -> None:
 
 
 def _require_kept(host: Host, repeated: Repeated) -> None:
-    """What root runs at each boot must be in the hands of root alone."""
+    """HostNotFitError if another user could replace files or folders that root's unit uses at each boot."""
     if host.user != ROOT:
         return
     for path in repeated.trusted:
-        require_root_keeps(host, path, remedy="install pgstrata, and put the experiment, where root alone can write")
+        require_root_keeps(host, path, remedy="move it to a place where root alone can write, then run from there")

@@ -152,23 +152,23 @@ def _refuse_reboots(plan: Plan, reboots: Reboots) -> None:
     """UsageError if the plan needs reboots of this machine, which nobody has allowed."""
     if HostSpec() in booted_hosts(plan.experiment.environments) and not reboots.allowed:
         raise UsageError(
-            "this experiment boots this machine into other kernels: everything that runs on it would be ended",
-            remedy="save your work and use `pgstrata run --reboot`, giving the same command again after each boot; or "
-            "`--resume-after-boot`, with which systemd gives it",
+            "this experiment reboots this machine into other kernels, which ends everything that runs on it",
+            remedy="save your work, then use `pgstrata run --reboot` and give the same command again after each boot, "
+            "or use `--resume-after-boot`, and systemd gives it",
         )
 
 
 @contextmanager
 def _staying(hosts: StudyHosts, events: Events) -> Iterator[None]:
-    """What ends with an error or is interrupted reboots nothing: the user may want to look first."""
+    """Drop a pending reboot after an error or an interruption: the user may want to look first."""
     try:
         yield
     except BaseException:
         if hosts.next_boot is not None:
             hosts.next_boot = None
             text = (
-                "this machine still runs a kernel that this study has booted: give the same command again to go on, or "
-                "`pgstrata host restore` to boot its own one"
+                "this machine was not rebooted, and may not run its default kernel: give the same command again to go "
+                "on, or `pgstrata host restore` to boot the default kernel"
             )
             with suppress(PgstrataError):
                 events.emit(Event(kind=EventKind.WARNING, text=text))
@@ -176,7 +176,7 @@ def _staying(hosts: StudyHosts, events: Events) -> Iterator[None]:
 
 
 def go_home() -> None:
-    """Boot this machine's own kernel, after a study that has booted another one; begun when this returns."""
+    """Boot this machine's default kernel, after a study that has booted another one; begun when this returns."""
     with open_site(None) as here:
         here.transport.run(Command(argv=(*here.privilege, *plain_reboot().argv)))
 

@@ -22,7 +22,7 @@ mv -- "$path.new" "$path"
 systemctl daemon-reload
 systemctl enable --quiet -- "$1"
 """
-# A unit that has gone, or was only begun, is no reason to fail.
+# Succeeds also if the unit is missing or only partly installed.
 _UNDO: Final = f"""path={_FOLDER}/$1
 [ -z "$2" ] || exit 0
 if [ -e "$path" ]; then systemctl disable --quiet -- "$1"; fi
@@ -35,7 +35,8 @@ systemctl daemon-reload
 class Repeated:
     """A command that is given again after each boot, in a folder, as a user, with these variables.
 
-    `name` is the name of its unit. `trusted` are the paths of what it would run and read: nobody else may replace them.
+    `name` is the name of its unit. `trusted` are paths that it runs or reads; for root, no other user may be able to
+    replace them.
     """
 
     name: str
