@@ -64,6 +64,7 @@ case $verb in
     kexec) touch {folder}/jump; touch {folder}/request ;;
     enable) touch {folder}/enabled-"$unit" ;;
     disable) rm -f {folder}/enabled-"$unit" ;;
+    is-enabled) [ -e {folder}/enabled-"$unit" ] ;;
 esac""",
 }
 _UNAME = """#!/bin/sh

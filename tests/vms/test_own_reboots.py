@@ -143,4 +143,5 @@ def test_a_machine_reboots_itself_through_a_study_and_is_as_it_was(guest):
     for name, release in kernels.items():
         assert release.startswith(_OTHER if "6.1" in name and "6.12" not in name else _HOME), kernels
     assert guest.say("uname -r").startswith(_HOME)
+    guest.say(f"{_RUN} host restore")
     assert "nothing is changed" in guest.say(f"{_RUN} host status")

@@ -29,6 +29,9 @@ from pgstrata.system.boots import BootWay, NextBoot, boot_change, settle
 REBOOTS: Final = "reboots"
 """The fingerprint of a study that says where its reboots of this machine are."""
 THIS: Final = "this machine"
+_HOME: Final = "home"
+"""In place of a boot that was asked for: the default kernel, at the end of the study."""
+_MOST_TRIES: Final = 3
 _VOLATILE: Final = frozenset({"tmpfs", "ramfs"})
 
 
@@ -37,13 +40,16 @@ class RebootNote:
     """The state of this machine's boots that a study keeps between two calls of pgstrata.
 
     `home` is the release of the default kernel and `line` its command line. `asked` is the boot that was to follow the
-    one with the id `left`; both are empty if none was asked for, or a visit has used it, or it did not come up.
+    one with the id `left`; both are empty if none was asked for, or a visit has used it, or it did not come up. `tries`
+    visits in a row have begun with `runs` runs in the study, and none of them added one.
     """
 
     home: str = ""
     line: str = ""
     asked: str = ""
     left: str = ""
+    runs: str = ""
+    tries: str = ""
 
     @classmethod
     def of(cls, kept: Fingerprint | None) -> RebootNote:
@@ -85,7 +91,19 @@ class OwnBoots:
             self._keep(replace(self._note, home=menu.running, line=menu.line))
         menu = replace(menu, running=self._note.home, line=self._note.line)
         self._boots = choose_boots(menu, boots, THIS)
+        self._refuse_same()
         self._see_outcome()
+
+    def _refuse_same(self) -> None:
+        """HostNotFitError if the default kernel already has the words of a boot: nobody could tell the two apart."""
+        usual = set(self._note.line.split())
+        for boot in self._boots.values():
+            same = boot.release == self._note.home and usual.issuperset(boot.options)
+            if boot.way is not BootWay.DEFAULT and same:
+                raise HostNotFitError(
+                    f"the default command line of {THIS} already has {' '.join(boot.options)}",
+                    remedy="take these words out of boot.options, or out of the default command line",
+                )
 
     def _see_outcome(self) -> None:
         """Wait for services if the boot that was asked for came up; BootFailedError if another one did."""
@@ -101,11 +119,19 @@ class OwnBoots:
             return
         self._keep(replace(note, asked="", left=""))
         found = observe_menu(self._opened.transport, self._opened.site.privilege)
+        remedy = (
+            "look into `journalctl -b -1`, then give the same command again to retry; the boot loader may have fallen "
+            "back to its default entry, or somebody may have rebooted the machine"
+        )
+        if asked.way is BootWay.DEFAULT:
+            remedy = (
+                f"this study began with {note.home} as the default kernel: make it the default of the boot loader "
+                "again and give the same command, or start a new study (--study DIR)"
+            )
         raise BootFailedError(
             f"{THIS} was told to boot {asked.text} and came up with {found.running}",
             details=(f"its command line: {found.line}",),
-            remedy="look into `journalctl -b -1`, then give the same command again to retry; the boot loader may have "
-            "fallen back to its default entry, or somebody may have rebooted the machine",
+            remedy=remedy,
         )
 
     def boot(self, boot: Boot, *, fresh: bool) -> None:
@@ -117,12 +143,26 @@ class OwnBoots:
         wanted = self._boots[boot]
         if self._runs(wanted) and (self._unused or not fresh):
             if fresh:
-                self._unused = False
-                self._keep(replace(self._note, asked="", left=""))
+                self._use()
             return
         self._keep(replace(self._note, asked=wanted.text, left=self._boot_id))
         self.hosts.next_boot = wanted
         raise RebootError(f"{THIS} has to boot {wanted.text}")
+
+    def _use(self) -> None:
+        """Let a visit have the present boot; BootFailedError if the visits before it have ended without any run."""
+        self._unused = False
+        runs = str(len(self.store.committed()))
+        tries = int(self._note.tries or 0) + 1 if self._note.runs == runs else 1
+        gives_up = tries > _MOST_TRIES
+        kept = "" if gives_up else str(tries)
+        self._keep(replace(self._note, asked="", left="", runs=runs, tries=kept))
+        if gives_up:
+            raise BootFailedError(
+                f"{THIS} was rebooted {_MOST_TRIES} times for the same visit, and each time the visit ended before a "
+                "run was finished",
+                remedy="see whether the kernel crashes under load (`journalctl -k -b -1`), then give the same command",
+            )
 
     def at_hand(self, boot: Boot) -> bool:
         """Whether the machine runs as asked at present."""
@@ -133,11 +173,19 @@ class OwnBoots:
         return False
 
     def give_back(self) -> None:
-        """Have its default kernel booted when everything is closed, if it runs another one and needs no other boot."""
+        """Have its default kernel booted when everything is closed, if it runs another one and needs no other boot.
+
+        BootFailedError if a reboot for that has not changed anything: the default entry is that of the other kernel.
+        """
         if self.hosts.next_boot is not None or not boot_entries(self._opened.site):
             return
-        self._keep(replace(self._note, asked="", left=""))
-        self.hosts.next_boot = NextBoot(release=self._note.home or "its own kernel", way=BootWay.DEFAULT)
+        if self._note.asked == _HOME and self._note.left != self._boot_id:
+            raise BootFailedError(
+                f"{THIS} was rebooted and runs the same kernel again",
+                remedy="its default entry has changed: choose another one, reboot",
+            )
+        self._keep(replace(self._note, asked=_HOME, left=self._boot_id))
+        self.hosts.goes_home = True
 
     @property
     def _opened(self) -> OpenedHost:

@@ -18,6 +18,7 @@ from pgstrata.conduct.rig import to_the_end
 from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.ledger import restore
+from pgstrata.ledger.undo import read_state
 from pgstrata.model.changes import Entry
 from pgstrata.model.experiment import HostSpec
 from pgstrata.ports.host import Host
@@ -27,6 +28,7 @@ from pgstrata.system.units import UNIT, Repeated, unit_change, unquotable
 _RUNNING: Final = "/run/systemd/system"
 """There if systemd is the first process (sd_booted(3))."""
 _KEPT: Final = ("HOME", "LANG", "LC_ALL", "PATH")
+_ROOT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PREFIXES: Final = ("PGSTRATA_", "XDG_CACHE", "XDG_STATE")
 
 
@@ -49,16 +51,28 @@ def repeat_command(study: str, file: Path, arguments: Sequence[str]) -> Repeated
         arguments: those of `pgstrata` on the command line.
 
     Raises:
-        UsageError: a text of it cannot stand in a unit.
+        UsageError: it cannot be given again: its folder or its user is unknown, or a text cannot stand in a unit.
     """
+    try:
+        folder, user = Path.cwd(), pwd.getpwuid(os.getuid()).pw_name
+    except (OSError, KeyError):
+        raise UsageError(
+            "the present folder is gone, or this user has no name",
+            where="--resume-after-boot",
+            remedy="give the command in a folder that exists, as a user of /etc/passwd; or use --reboot",
+        ) from None
     variables = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_PREFIXES)}
+    if os.getuid() == 0:
+        # nothing that somebody else has put into a folder of root's PATH
+        variables["PATH"] = _ROOT_PATH
     repeated = Repeated(
         name=unit_of(study),
-        command=(sys.executable, "-m", "pgstrata", *arguments),
-        folder=str(Path.cwd()),
-        user=pwd.getpwuid(os.getuid()).pw_name,
+        # no module is taken from the present folder, nor from one of the user's home
+        command=(sys.executable, "-P", "-s", "-m", "pgstrata", *arguments),
+        folder=str(folder),
+        user=user,
         variables=variables,
-        trusted=(str(Path.cwd()), str(file.absolute()), sys.executable, str(Path(__file__).parents[1])),
+        trusted=(str(folder), os.path.normpath(file.absolute()), sys.executable, str(Path(__file__).parents[1])),
     )
     if wrong := unquotable((*repeated.command, repeated.folder, *variables.values())):
         raise UsageError(
@@ -79,17 +93,20 @@ def resuming(hosts: StudyHosts, repeated: Repeated | None) -> Iterator[None]:
     opened = hosts[HostSpec()]
     ledger = make_ledger(opened.site, hosts.machine.clock, hosts.study)
     present = _find_units(opened, hosts.study)
-    if repeated is not None and not present:
+    if repeated is not None:
         _require_systemd(opened.transport)
         _require_kept(opened.transport, repeated)
-        ledger.change(unit_change(repeated))
+        change = unit_change(repeated)
+        if not (present and read_state(opened.transport, change.what, change.read) == change.value):
+            # one that was only begun, or is of another command, is made anew
+            _remove_units(opened, hosts.study)
+            ledger.change(change)
     try:
         yield
     finally:
         if hosts.next_boot is None:
             to_the_end(lambda: ledger.undo_to(0))
-            if present:
-                to_the_end(lambda: _remove_units(opened, hosts.study))
+            to_the_end(lambda: _remove_units(opened, hosts.study))
 
 
 def _find_units(opened: OpenedHost, study: str) -> bool:
@@ -100,8 +117,10 @@ def _find_units(opened: OpenedHost, study: str) -> bool:
 
 
 def _remove_units(opened: OpenedHost, study: str) -> None:
-    site = opened.site
-    restore(site.transport, site.privilege, site.ledger, keep=lambda entry: not own_unit(entry, study))
+    """Remove what earlier commands of this study have left; whoever changed it meanwhile, it is the study's own."""
+    if _find_units(opened, study):
+        site = opened.site
+        restore(site.transport, site.privilege, site.ledger, force=True, keep=lambda entry: not own_unit(entry, study))
 
 
 def _require_systemd(host: Host) -> None:
@@ -118,4 +137,4 @@ def _require_kept(host: Host, repeated: Repeated) -> None:
     if host.user != ROOT:
         return
     for path in repeated.trusted:
-        require_root_keeps(host, path, remedy="move it to a place where root alone can write, then run from there")
+        require_root_keeps(host, path, remedy="move it to where root alone can write, then run from there")

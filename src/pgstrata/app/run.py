@@ -107,14 +107,17 @@ def run_experiment(
     """
     tell = _teller(events)
     _refuse_reboots(plan, reboots)
-    with open_machine(tell) as machine, _having(plan, machine, study.identity, tell) as hosts:
-        with resuming(hosts, reboots.repeated), _staying(hosts, events):
-            outcome = _measure(plan, hosts, study, events, _Limits(budget=budget, spent=0.0, stop_early=stop_early))
+    with (
+        open_machine(tell) as machine,
+        _having(plan, machine, study.identity, tell, reboots.repeated) as hosts,
+        _staying(hosts, events),
+    ):
+        outcome = _measure(plan, hosts, study, events, _Limits(budget=budget, spent=0.0, stop_early=stop_early))
         wanted = hosts.next_boot
-        if wanted is not None and outcome.ending is Ending.REBOOT:
-            begin_reboot(hosts[HostSpec()], hosts, wanted)
-            return replace(outcome, reboots_into=wanted.text)
-    return replace(outcome, goes_home=wanted is not None)
+        if wanted is None:
+            return replace(outcome, goes_home=hosts.goes_home)
+        begin_reboot(hosts[HostSpec()], hosts, wanted)
+        return replace(outcome, reboots_into=wanted.text)
 
 
 def _measure(plan: Plan, hosts: StudyHosts, study: StoredStudy, events: Events, limits: _Limits) -> RunOutcome:
@@ -164,7 +167,7 @@ def _staying(hosts: StudyHosts, events: Events) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if hosts.next_boot is not None:
+        if hosts.next_boot is not None or hosts.goes_home:
             hosts.next_boot = None
             text = (
                 "this machine was not rebooted, and may not run its default kernel: give the same command again to go "
@@ -210,8 +213,10 @@ class _Limits:
 
 
 @contextmanager
-def _having(plan: Plan, machine: Machine, study: str, tell: Callable[[str], None]) -> Iterator[StudyHosts]:
-    """Open and lock all machines of a plan, this one always, because it coordinates everything."""
+def _having(
+    plan: Plan, machine: Machine, study: str, tell: Callable[[str], None], repeated: Repeated | None
+) -> Iterator[StudyHosts]:
+    """Open and lock all machines of a plan, this one always and first, because it coordinates everything."""
     experiment = plan.experiment
     from_here = {each.host for each in experiment.environments if HostSpec() in each.client_hosts}
     with ExitStack() as off:
@@ -220,7 +225,9 @@ def _having(plan: Plan, machine: Machine, study: str, tell: Callable[[str], None
         off.callback(hosts.close)
         for spec in dict.fromkeys((HostSpec(), *experiment.machines)):
             opened = hosts.open(spec, keep=partial(_is_kept, machine, study, spec))
-            if spec in experiment.hosts and spec.remote:
+            if not spec.remote:
+                off.enter_context(resuming(hosts, repeated))
+            elif spec in experiment.hosts:
                 refuse_small(plan, opened)
         yield hosts
 

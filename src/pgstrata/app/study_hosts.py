@@ -163,7 +163,9 @@ class StudyHosts:
         self._opened: dict[HostSpec, tuple[OpenedHost, ExitStack]] = {}
         self._vms = vms or {}
         self.next_boot: NextBoot | None = None
-        """What this machine has to boot when everything is closed."""
+        """What this machine has to boot before the study can go on, when everything is closed."""
+        self.goes_home = False
+        """Whether the study is over and this machine still runs another kernel than its own."""
 
     def __getitem__(self, spec: HostSpec) -> OpenedHost:
         """An open machine; HostLostError if its connection was lost and has not been opened again."""

@@ -62,6 +62,16 @@ def run_with_progress(
     if outcome.reboots_into:
         _say_reboot(outcome, repeated, out)
         return
+    try:
+        _say_answer(outcome, file, out)
+    finally:
+        if outcome.goes_home:
+            print("this machine boots its own kernel now", file=out, flush=True)
+            go_home()
+
+
+def _say_answer(outcome: RunOutcome, file: Path, out: TextIO) -> None:
+    stored = outcome.study
     _say_ending(outcome, file, out)
     if outcome.done:
         answer = load_answer(stored, why=True)
@@ -71,9 +81,6 @@ def run_with_progress(
         for text in cause_sentences(answer):
             print(_wrapped(f"{text} (pgstrata show --why {stored})"), file=out)
         print(f"\nmore: pgstrata show {stored}   pgstrata report {stored}", file=out)
-    if outcome.goes_home:
-        print("this machine boots its own kernel now", file=out, flush=True)
-        go_home()
 
 
 def _chosen(plan: Plan, file: Path) -> str:

@@ -11,7 +11,10 @@ from pgstrata.model.changes import Change, ShellScript
 UNIT: Final = "systemd unit"
 """The beginning of the name of the change in a ledger."""
 _FOLDER: Final = "/etc/systemd/system"
-_READ: Final = f'[ ! -e "{_FOLDER}/$1" ] || echo enabled'
+_READ: Final = f"""path={_FOLDER}/$1
+[ -e "$path" ] || exit 0
+if [ "$(cat -- "$path")" = "$2" ] && systemctl is-enabled --quiet -- "$1"; then echo enabled; else echo other; fi
+"""
 _DO: Final = f"""set -e
 umask 022
 path={_FOLDER}/$1
@@ -71,7 +74,8 @@ def unit_change(repeated: Repeated) -> Change:
     return Change(
         what=f"{UNIT} {repeated.name}",
         value="enabled",
-        read=ShellScript(text=_READ, arguments=(repeated.name,)),
+        # $(...) drops the last line feed
+        read=ShellScript(text=_READ, arguments=(repeated.name, repeated.render().rstrip("\n"))),
         do=ShellScript(text=_DO, arguments=(repeated.name, repeated.render())),
         undo=ShellScript(text=_UNDO, arguments=(repeated.name,)),
         lasting=True,
