@@ -19,7 +19,9 @@ class Looking:
         self.with_clients = name != "counters"
 
     def capture(self, subject):
-        self.world.log.append(("look", self.name, subject.host.name, subject.client and subject.client.name))
+        self.world.log.append(
+            ("look", self.name, subject.host.name, next((client.name for client in subject.clients), None))
+        )
         if self.broken and (error := self.broken.pop()):
             raise error
         return b"x"
@@ -39,7 +41,7 @@ class Sampler:
         process = Process(self.world, self.pid)
         if self.lost:
             process.poll = self.fail
-        return Sampling(host=subject.client or subject.host, process=process, output="o", errors="e")
+        return Sampling(host=next(iter(subject.clients), subject.host), process=process, output="o", errors="e")
 
     def fail(self):
         raise HostLostError("the shell has ended", where="db1")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from damage import DAMAGES, damaged
 from pgstrata.drivers.registry import driver_capabilities, find_driver, verify_data
+from pgstrata.drivers.shares import join_evidence
 from pgstrata.errors import ParseError
 from pgstrata.model.experiment import Cell, Protocol
 from pgstrata.model.metrics import LATENCY_QUANTILES, METRICS
@@ -82,6 +83,19 @@ class TestEveryCapture:
         assert all(error in said for error in parser.parse(evidence).errors)
         # nothing of the run itself, only of it: another run's complaints would be taken for this one's
         assert parser.messages({f"warmup.{name}": content for name, content in evidence.items()}) == ()
+
+    def test_what_two_machines_left_is_one_result(self, key, case):
+        parser, evidence = find_driver(key).parser(), evidence_of(key, case)
+        one = parser.parse(evidence)
+        two = parser.parse(join_evidence([evidence, evidence]))
+        assert (two.complete, two.transactions, two.failed) == (one.complete, 2 * one.transactions, 2 * one.failed)
+        assert two.errors == (*one.errors, *one.errors)
+        if one.complete:
+            assert two.tps == pytest.approx(2 * one.tps)
+            assert two.latency_mean == pytest.approx(one.latency_mean)
+            assert [seconds for seconds, _ in two.statements] == pytest.approx([each for each, _ in one.statements])
+        for quantile, value in one.percentiles.items():
+            assert two.percentiles[quantile] == pytest.approx(value)
 
 
 @pytest.mark.parametrize("key", DRIVERS)

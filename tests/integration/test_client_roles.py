@@ -8,6 +8,9 @@ import sshd
 from fake_clock import RecordingEvents
 from far_place import far_study
 from pgstrata.app.answer import load_answer
+from pgstrata.collectors.procfs.snapshot import split_captures
+from pgstrata.drivers.pgbench.parse import parse_summary
+from pgstrata.ports.clients import parse_delays
 from pgstrata.report.json.answer import answer_json
 from pgstrata.store.repository import StudyFolder
 from rendering import render_text
@@ -20,11 +23,12 @@ pytestmark = [
     pytest.mark.skipif(bool(sshd.why_not()), reason=sshd.why_not()),
 ]
 
+BOTH = "client-far2-far3"
 CELL = "select-only-s1-c2"
 TEXT = """
 blocks = 1
 [factors]
-client = ["same", "ssh:far2"]
+client = ["same", "ssh:far2", "ssh:far2, ssh:far3"]
 [common]
 host = "ssh:far1"
 settings.shared_buffers = "32MB"
@@ -45,14 +49,14 @@ def folder():
 
 @pytest.fixture(scope="module")
 def machines(folder):
-    """One for the server and one for clients, each with folders of its own."""
+    """One for the server and two for clients, each with folders of its own."""
 
     def own(number):
         there = folder / f"there{number}"
         there.mkdir()
         return [sshd.own_folders(there)]
 
-    with sshd.far_hosts(folder / "net", 2, own) as found:
+    with sshd.far_hosts(folder / "net", 3, own) as found:
         yield found
 
 
@@ -73,7 +77,7 @@ def evidence(study, environment):
 
 def test_the_same_server_is_loaded_from_beside_it_and_from_another_machine(made):
     study, outcome, _ = made
-    assert outcome.done == outcome.total == 2
+    assert outcome.done == outcome.total == 3
     beside, apart = header(study, "client-same"), header(study, "client-far2")
     assert not beside["failure"]
     assert not apart["failure"]
@@ -99,6 +103,29 @@ def test_nothing_of_the_clients_is_left_on_their_machine(made, folder):
     assert not list((folder / "there2" / "data").glob("datasets/*"))
 
 
+def test_one_load_comes_from_two_machines_that_begin_together(made):
+    study, _, _ = made
+    run = header(study, BOTH)
+    assert not run["failure"]
+    assert [reason["code"] for reason in run["remarks"]] == []
+    (further,) = run["further_clients"]
+    assert 0 < further["cpu"] < run["client_cpu"]
+    assert further["transport_pids"]
+    kept = study / f"evidence/b01/{BOTH}/{CELL}"
+    each = [parse_summary((kept / name).read_text()) for name in ("pgbench.out", "pgbench.1.out")]
+    record = next(run for run in StudyFolder(study).load().runs if run.environment == BOTH)
+    assert all(one.transactions for one in each)
+    assert record.value("transactions") == sum(one.transactions for one in each)
+    assert all(delay < 0.5 for delay in parse_delays((kept / "generators.txt").read_bytes()))
+
+
+def test_both_machines_of_a_load_are_seen(made):
+    study, _, _ = made
+    assert {"client.2.host.kernel.txt", "client.host.kernel.txt"} <= evidence(study, BOTH)
+    captured = (study / f"evidence/b01/{BOTH}/{CELL}/client.procfs.before").read_bytes()
+    assert len(split_captures(captured)) == 2
+
+
 def test_the_answer_says_where_clients_were(made):
     study, _, _ = made
     answer = load_answer(StudyFolder(study))
@@ -106,5 +133,6 @@ def test_the_answer_says_where_clients_were(made):
     assert {name: each["client"] for name, each in document.items()} == {
         "client-same": "ssh:far1",
         "client-far2": "ssh:far2",
+        BOTH: "ssh:far2, ssh:far3",
     }
     assert "ssh:far2" in render_text(answer)

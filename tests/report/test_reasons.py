@@ -53,6 +53,7 @@ OF_RUNS = [
         Reason(code="inconsistent_data", how="unseen", said="no connection"),
         "the consistency check after the run failed: no connection",
     ),
+    (Reason(code="began_apart", seconds=0.414), "the machines of the client began 0.41 s apart"),
     (
         Reason(code="capture_failed", names=("pgstat",), said="no {connection}"),
         "pgstat could not be read after the run: no {connection}",
@@ -202,6 +203,7 @@ OF_DESIGNS = [
         Reason(code="clients_apart"),
         "the load comes from different machines, and taking turns takes out only the noise of one",
     ),
+    (Reason(code="load_divided"), "the load comes from several machines at once"),
     (Reason(code="slices_asked"), "as asked"),
     (Reason(code="together"), "the environments can be up together"),
     (Reason(code="apart_free"), "client and server are on different machines"),

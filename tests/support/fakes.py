@@ -390,7 +390,7 @@ def with_client(rig, *, client=None, sql=None, drivers=None, **more):
     """The rig with another client's machine, ways to its server or load generators on this machine."""
     here = rig.here
     if client is not None:
-        here = replace(here, generators=(Generator(host=client, scratch="/scratch"),))
+        here = replace(here, generators=(Generator(host=client, scratch="/scratch", facts=here.facts),))
     here = replace(here, sql=sql or here.sql, drivers=drivers or here.drivers)
     return replace(rig, here=here, clients={HERE: FakeSide(here)}, **more)
 
@@ -424,10 +424,9 @@ def make_rig(world, plan, *, store=None, layers=(), host_layers=(), drivers=None
         fingerprint=Fingerprint(facts={"host.kernel": world.kernel}),
     )
     here = ClientHost(
-        generators=(Generator(host=host, scratch="/scratch"),),
+        generators=(Generator(host=host, scratch="/scratch", facts=home.facts),),
         sql=FakeSql(),
         drivers={"pgbench": FakeDriver(world), **(drivers or {})},
-        facts=home.facts,
         fingerprint=home.fingerprint,
     )
     return Rig(

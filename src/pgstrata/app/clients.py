@@ -10,12 +10,13 @@ from pgstrata.app.study_hosts import StudyHosts, client_folder
 from pgstrata.app.targets import MachineTarget
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
+from pgstrata.drivers.joint import JointDriver, Place
 from pgstrata.drivers.registry import find_driver
 from pgstrata.hosts.clock import measure_clock
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.experiment import HostSpec
-from pgstrata.model.server import Build
-from pgstrata.ports.host import Host
+from pgstrata.model.server import Build, Fingerprint
+from pgstrata.ports.host import Clock, Host
 from pgstrata.ports.target import ClientHost, Generator
 from pgstrata.servers.psql import PsqlSql
 
@@ -46,17 +47,43 @@ def make_client(
         clocks: the offset of its clock from this machine's; None on this machine.
     """
     return ClientHost(
-        generators=(Generator(host=host, scratch=scratch, clocks=clocks),),
+        generators=(Generator(host=host, scratch=scratch, facts=facts, clocks=clocks),),
         sql=PsqlSql(host, tools),
         drivers={key: find_driver(key).make(host, tools) for key in drivers},
-        facts=facts,
         fingerprint=parse_host_facts(facts),
+    )
+
+
+def join_clients(each: Sequence[ClientHost], clock: Clock) -> ClientHost:
+    """Machines that one load comes from; a single one as it is.
+
+    Args:
+        each: the clients of each machine by itself, at least one.
+        clock: the coordinator's.
+    """
+    first, *others = each
+    if not others:
+        return first
+
+    def places(key: str) -> Sequence[Place]:
+        return [Place(generator=one.generators[0], driver=one.drivers[key]) for one in each]
+
+    further = {
+        f"{number}.{fact}": value
+        for number, other in enumerate(others, start=2)
+        for fact, value in other.fingerprint.facts.items()
+    }
+    return ClientHost(
+        generators=tuple(one.generators[0] for one in each),
+        sql=first.sql,
+        drivers={key: JointDriver(places(key), clock) for key in first.drivers},
+        fingerprint=Fingerprint(facts={**first.fingerprint.facts, **further}),
     )
 
 
 @dataclass(slots=True, kw_only=True)
 class ClientMachines:
-    """Clients on another machine (`ports.target.ClientSide`).
+    """Clients on another machine, or on several (`ports.target.ClientSide`).
 
     `targets` are the machines that ssh reaches, `here` is this machine; `drivers` are keys of the load generators.
     """
@@ -73,7 +100,7 @@ class ClientMachines:
         """As the contract says; a machine that has been opened again is observed again."""
         now = tuple(self.hosts[spec] for spec in self.specs)
         if self._found is None or any(one is not other for one, other in zip(now, self._connected, strict=True)):
-            (self._found,) = [self._look(opened) for opened in now]
+            self._found = join_clients([self._look(opened) for opened in now], self.hosts.machine.clock)
             self._connected = now
         return self._found
 

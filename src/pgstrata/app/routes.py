@@ -55,7 +55,8 @@ def find_way(server: OpenedHost, clients: Sequence[OpenedHost]) -> TcpRoute:
     known = tuple(dict.fromkeys((way.server, *_addresses(server))))
     for address in known:
         if all(_reaches(client, address, way.known_port) for client in others):
-            return TcpRoute(server=address, clients=_come_from(others), known_port=way.known_port)
+            here = way.clients if len(others) < len(clients) else ()
+            return TcpRoute(server=address, clients=(*here, *_come_from(others)), known_port=way.known_port)
     names = name_hosts(client.spec for client in others)
     what = f"{names} cannot connect to {server.spec.text} at any of its addresses ({', '.join(known)})"
     raise HostNotFitError(what, where=server.spec.text, remedy=_REMEDY)

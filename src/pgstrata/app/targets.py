@@ -38,6 +38,7 @@ from pgstrata.model.own_data import DataFile
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import Notice
 from pgstrata.model.server import Build
+from pgstrata.model.shared import SharedResources
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Host
 from pgstrata.ports.server import ServerSource
@@ -258,12 +259,16 @@ class MachineTarget:
         found: dict[str, Link] = {}
         for environment in (each for each in self._environments if each.apart):
             side = self.sides[environment.client_hosts].observe()
-            shared = find_shared(side.facts, facts)
+            known = {find_shared(generator.facts, facts) for generator in side.generators}
+            shared = next(
+                (each for each in (SharedResources.PROCESSES, SharedResources.KERNEL) if each in known),
+                SharedResources.NOTHING,
+            )
             found[environment.name] = Link(clocks=offset_between(clocks, side.clocks), shared=shared)
         for clients in dict.fromkeys(
             each.client_hosts for each in self._environments if found.get(each.name, Link()).shared
         ):
-            whose = "the client's" if clients == HERE else f"that of {clients[0].named}"
+            whose = "the client's" if clients == HERE else f"that of {' and '.join(each.named for each in clients)}"
             self._note(f"{self.spec.named} is {whose} own machine (one kernel): they take CPU time from each other")
         return found
 

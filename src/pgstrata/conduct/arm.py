@@ -40,9 +40,10 @@ class ActiveArm:
     """One run in the making: what was planned, what is up, what was seen so far; `environments` are all of the plan.
 
     `resident_pids` are processes of the environments that it takes turns with, on its server's host, and
-    `client_resident_pids` those on the client's where that is another one. `watchers` are samplers' processes,
-    `watching_sessions` the servers' processes that answer them: host's name, pid. `placement_seed` is what the CPUs of
-    its sessions are drawn from, the same for all arms of a block; None where they run where the kernel puts them.
+    `client_resident_pids` those on the client's where that is another one. `client_cpu_of_each` are seconds of CPU time
+    of each process of the client, in order of the load's machines where it has several. `watchers` are samplers'
+    processes, `watching_sessions` the servers' processes that answer them: host's name, pid. `placement_seed` is what
+    the CPUs of its sessions are drawn from, the same for all arms of a block; None where the kernel places them.
     `stretched` is False where the visit leaves the unlogged stretch out. `search` are the steps of a search so far.
     """
 
@@ -58,6 +59,7 @@ class ActiveArm:
     seconds: float = 0.0
     wall_drift: float = 0.0
     client_cpu: float = 0.0
+    client_cpu_of_each: tuple[float, ...] = ()
     warmup_seconds: float = 0.0
     stretched: bool = True
     sampling_rate: float | None = None

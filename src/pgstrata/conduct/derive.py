@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
+from typing import Final
 
 from pgstrata.conduct.judge import DROPPING, judge_run
 from pgstrata.conduct.steps import doubt_crossing, find_sustained, parse_execution
@@ -18,6 +19,7 @@ from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunRecord, RunStatus, StatementLatency, Validity
+from pgstrata.ports.clients import STARTS, parse_delays
 from pgstrata.ports.collector import (
     PLANS,
     Collector,
@@ -33,6 +35,8 @@ from pgstrata.ports.driver import DriverParser, DriverResult
 from pgstrata.ports.store import RunHeader
 from pgstrata.stats.objective import Crossing, Found
 
+MOST_APART: Final = 0.01
+"""Share of a run by which the machines of its load may begin apart."""
 _QUANTILES = {quantile: name for name, quantile in LATENCY_QUANTILES.items()}
 
 
@@ -59,7 +63,11 @@ def derive_record(
         reported, collected = _driver_measurements(header, result), _collected(evidence, window, collectors)
         troughs = _troughs(result, sampled)
         measurements = (*reported, *_sustained(crossing), *collected, *sampled.measurements, *troughs)
-        doubts = (*_doubts(evidence, window, collectors), *_unbounded(header, crossing))
+        doubts = (
+            *_doubts(evidence, window, collectors),
+            *_unbounded(header, crossing),
+            *_begun_apart(header, evidence),
+        )
     except ParseError as error:
         unreadable = Reason(code="unreadable", said=str(error))
         return _record(header, (RunStatus.FAILED, Validity.INVALID, (unreadable, *header.remarks)), (), None, Sampled())
@@ -86,6 +94,18 @@ def _unbounded(header: RunHeader, crossing: Crossing | None) -> tuple[Reason, ..
     if crossing is None or header.search is None:
         return ()
     return doubt_crossing(crossing, header.search.objective)
+
+
+def _begun_apart(header: RunHeader, evidence: Mapping[str, bytes]) -> tuple[Reason, ...]:
+    """Machines of one load that did not begin together."""
+    delays = [
+        parse_delays(content)
+        for name, content in evidence.items()
+        if name == STARTS or (name.endswith(f".{STARTS}") and header.search is not None)
+    ]
+    apart = max((max(each) - min(each) for each in delays if each), default=0.0)
+    seconds = header.search.seconds if header.search else header.seconds
+    return (Reason(code="began_apart", seconds=apart),) if apart > MOST_APART * seconds else ()
 
 
 def _record(
@@ -212,6 +232,7 @@ def _as_noted(header: RunHeader, driver: str, result: DriverResult) -> Window:
         sampler_backends=header.sampler_backends,
         client_resident_pids=header.client_resident_pids,
         driver=driver,
+        further_clients=header.further_clients,
     )
 
 

@@ -15,6 +15,7 @@ from pgstrata.conduct.steps import of_step, parse_execution
 from pgstrata.errors import ParseError, find_disk_full
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunStatus
+from pgstrata.ports.clients import FurtherClient
 from pgstrata.ports.collector import PLANS
 from pgstrata.ports.host import Host
 from pgstrata.ports.layer import ExplainsDeath
@@ -130,6 +131,7 @@ def _header(rig: Rig, plan: Plan, arm: ActiveArm, server: RunningServer | None) 
         resident_pids=arm.resident_pids,
         stretched=arm.stretched,
         search=arm.search,
+        further_clients=_further_clients(rig, arm) if apart else (),
         client_resident_pids=arm.client_resident_pids,
         apart=apart,
         client_door_pids=client.transport_pids if apart else (),
@@ -137,6 +139,15 @@ def _header(rig: Rig, plan: Plan, arm: ActiveArm, server: RunningServer | None) 
         sampler_pids=_pids(arm.watchers, host),
         client_sampler_pids=_pids(arm.watchers, client) if apart else (),
         sampler_backends=_pids(arm.watching_sessions, host),
+    )
+
+
+def _further_clients(rig: Rig, arm: ActiveArm) -> tuple[FurtherClient, ...]:
+    used = arm.client_cpu_of_each
+    return tuple(
+        FurtherClient(cpu=used[number] if number < len(used) else 0.0, transport_pids=generator.host.transport_pids)
+        for number, generator in enumerate(rig.side(arm.environment).generators)
+        if number
     )
 
 

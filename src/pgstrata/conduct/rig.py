@@ -80,7 +80,7 @@ class Rig:
         return self.clients[environment.client_hosts].observe()
 
     def client(self, environment: Environment) -> Host:
-        """The machine of its load generator."""
+        """The machine of its (first) load generator, from which statements come."""
         return self.side(environment).host
 
     def sql(self, environment: Environment) -> Sql:
@@ -88,7 +88,7 @@ class Rig:
         return self.side(environment).sql
 
     def driver(self, environment: Environment, cell: Cell) -> Driver:
-        """The load generator of a cell, on the machine from which the environment's load comes."""
+        """The load generator of a cell, on the machines from which the environment's load comes."""
         return self.side(environment).drivers[cell.driver]
 
     def supply(self, environment: Environment) -> Supply:
@@ -99,8 +99,8 @@ class Rig:
         """What collectors look at while that server is measured."""
         environment = server.environment
         side = self.side(environment)
-        client = side.host if environment.apart else None
-        return CaptureSubject(host=self.server_host(environment).host, sql=side.sql, server=server, client=client)
+        clients = tuple(each.host for each in side.generators) if environment.apart else ()
+        return CaptureSubject(host=self.server_host(environment).host, sql=side.sql, server=server, clients=clients)
 
     def control_alive(self, server: RunningServer) -> bool:
         """Whether that server still runs."""

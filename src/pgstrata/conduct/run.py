@@ -153,3 +153,4 @@ def _close_window(arm: ActiveArm, before: ClockReading, after: ClockReading, exi
         arm.fail("", how="overdue", seconds=GRACE)
     else:
         arm.client_cpu = exit_.cpu.total
+        arm.client_cpu_of_each = tuple(cpu.total for cpu in exit_.each)

@@ -86,6 +86,9 @@ def _obstacles(environment: Environment) -> Iterator[tuple[str, str, str]]:
     if environment.connection is ConnectionKind.SOCKET and environment.apart:
         what = f"a unix socket does not reach {environment.host.named}: the client is on another machine"
         yield "connection", what, 'take it out: all environments then use "tcp"; or write "tcp" or "tls"'
+    if len(environment.client_hosts) > 1 and environment.host in environment.client_hosts:
+        what = f"one of several machines of the client is {environment.host.named}, on which the server runs"
+        yield "client", what, 'name machines without the server; or only the server\'s own: client = "same"'
     if environment.server.kind is ServerKind.DSN and environment.host.remote:
         what = f"a running server ({environment.server.text}) is where it is, and cannot be put on {where}"
         yield "host", what, "take the host out; or let pgstrata start the servers there: embedded, 14 to 18, prefix:DIR"

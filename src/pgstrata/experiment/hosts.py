@@ -60,7 +60,10 @@ def is_destination(text: str) -> bool:
 # ---------------------------------------------------------------------------------------------- clients
 
 _SAME: Final = "same"
+MOST_MACHINES: Final = 16
+"""From which one load may come."""
 _EXAMPLES: Final = 'write "same" (on the server\'s own machine), "local", or "ssh:" and what you would tell ssh'
+_OF_SEVERAL: Final = 'let the load come from machines other than the server\'s: "ssh:load1, ssh:load2"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +87,14 @@ USUAL_CLIENT: Final = ClientLevel(HERE)
 
 
 def parse_clients(level: object) -> ClientLevel:
-    """A level such as same, local or ssh:load1.
+    """A level such as same, local, ssh:load1, or several machines: "ssh:load1, ssh:load2" or a list of them.
 
     Raises:
-        WrongValueError: the level names no machine, or several.
+        WrongValueError: the level names no machine, one of them twice, or too many.
     """
     parts = level if isinstance(level, list) else level.split(",") if isinstance(level, str) else None
     if parts is None or not all(isinstance(part, str) for part in parts):
-        raise WrongValueError(f"must name the machine of the client, not be {kind_of(level)}", _EXAMPLES)
+        raise WrongValueError(f"must name the machine of the client, or several, not be {kind_of(level)}", _EXAMPLES)
     if not parts:
         raise WrongValueError("the list of clients is empty", _EXAMPLES)
     return _together([part.strip() for part in parts])
@@ -100,11 +103,16 @@ def parse_clients(level: object) -> ClientLevel:
 def _together(words: Sequence[str]) -> ClientLevel:
     if list(words) == [_SAME]:
         return ClientLevel()
-    if len(words) > 1:
-        double = next((word for number, word in enumerate(words) if word in words[:number]), None)
-        what = f"one load cannot come from {len(words):,} machines" if double is None else f"{double!r} is named twice"
-        raise WrongValueError(what, f"name one machine: {_EXAMPLES}")
-    return ClientLevel((_parse_client(words[0]),))
+    if _SAME in words:
+        raise WrongValueError('"same" cannot be combined with other machines', _OF_SEVERAL)
+    if len(words) > MOST_MACHINES:
+        what = f"one load cannot come from {len(words):,} machines, only from {MOST_MACHINES}"
+        raise WrongValueError(what, "name fewer machines, each with more clients")
+    hosts = [_parse_client(word) for word in words]
+    double = next((word for number, word in enumerate(words) if hosts[number] in hosts[:number]), None)
+    if double is not None:
+        raise WrongValueError(f"{double!r} is named twice", "name each machine once")
+    return ClientLevel(tuple(hosts))
 
 
 def _parse_client(word: str) -> HostSpec:
@@ -118,7 +126,7 @@ def _parse_client(word: str) -> HostSpec:
 CLIENT: Final = Kind(
     parse_clients,
     {
-        "type": "string",
-        "examples": ["same", "local", "ssh:load1"],
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
+        "examples": ["same", "local", "ssh:load1", ["ssh:load1", "ssh:load2"]],
     },
 )

@@ -176,8 +176,8 @@ class Environment:
 
     `name` is safe in identities and paths; `levels` are the declared levels only; `settings`, `initdb` hold all that
     is asked for, common ones included. `layers` holds levels of host layers, by key, that are not written out here.
-    `placement` is None where the cells decide. `client_hosts` names the one machine from which its load comes: this
-    one, the server's own, or another one.
+    `placement` is None where the cells decide. `client_hosts` names the machines from which its load comes: this one,
+    the server's own, another one, or several.
     """
 
     name: str

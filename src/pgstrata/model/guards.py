@@ -72,6 +72,8 @@ _PLAN: Final = _guards(
     ("growing_data", "later runs work on older, larger data", "a workload that writes, without a clone for every run"),
     ("unknown_before_reboots", "a rate or the end of a ladder would follow from the environments of one boot alone",
      "a share of the maximum, or a ladder until throughput falls, where this machine is rebooted"),
+    ("clients_numbered_twice", "clients of different machines share what the script means for one",
+     "a script with :client_id, and a load from several machines"),
     ("too_few_connections", "a refused connection is taken for a slow server", "max_connections below the clients"),
     ("too_little_memory", "the machine swaps, and that is what is measured", "shared_buffers above 80 % of memory"),
     ("not_to_be_paired", "sessions are asked to stay on CPUs where nobody can keep them there",
@@ -155,6 +157,8 @@ _SUSPECT: Final = (
         Force.SUSPECT, GuardSubject.RUN, Proof.FIGURES,
         ("objective_kept", "the highest rate that was tried is taken for the highest possible one",
          "no step of the search missed the limit"),
+        ("began_apart", "a part of the clients is taken for all of them",
+         "the machines of one load began more than 1 % of the run apart"),
     ),
     *_guards(
         Force.WARNING, GuardSubject.RUN, Proof.FIGURES,

@@ -199,6 +199,8 @@ def _on_several_machines(experiment: Experiment) -> Iterable[Reason]:
         yield Reason(code="several_machines")
     if len(experiment.client_sides) > 1:
         yield Reason(code="clients_apart")
+    if any(len(side) > 1 for side in experiment.client_sides):
+        yield Reason(code="load_divided")
 
 
 def too_much_memory(

@@ -52,11 +52,13 @@ def hindrances(
         yield Reason(code="not_ours")
     if cell.profile:
         yield Reason(code="one_profile")
-    if _numbers_clients(cell, workloads):
+    if numbers_clients(cell, workloads):
         yield Reason(code="numbered_clients")
+    if any(len(side) > 1 for side in experiment.client_sides):
+        yield Reason(code="load_divided")
 
 
-def _numbers_clients(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
+def numbers_clients(cell: Cell, workloads: Mapping[str, Workload]) -> bool:
     """Whether a script uses the number of its client, which each process counts from 0."""
     own = (each.script for each in workload_of(cell, workloads).scripts)
     return any(_CLIENT_NUMBER.search(script.text) for script in (*cell.scripts, *own))

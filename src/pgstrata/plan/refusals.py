@@ -15,7 +15,7 @@ from pgstrata.model.reasons import Reason
 from pgstrata.model.workload import Workload
 from pgstrata.plan.design import MEMORY_SHARE, obstacles, too_much_memory
 from pgstrata.plan.load import shared_buffers, workload_of
-from pgstrata.plan.placement import hindrances
+from pgstrata.plan.placement import hindrances, numbers_clients
 from pgstrata.units import render_bytes
 
 MOST_RUNS: Final = 50_000
@@ -43,6 +43,7 @@ def refuse(
             *_growing_data(experiment, workloads),
             *_too_few_connections(experiment),
             *_unknown_before_reboots(experiment),
+            *_clients_numbered_twice(experiment, workloads),
             *_too_little_memory(experiment.on_host(HostSpec()), capacity),
             *_not_to_be_sliced(experiment, workloads, capacity, drivers, designs, say),
             *_not_to_be_paired(experiment, workloads, drivers, say),
@@ -63,6 +64,16 @@ def _unknown_before_reboots(experiment: Experiment) -> Iterable[tuple[str, str]]
             what = "a ladder that ends where throughput falls cannot be climbed before this machine is rebooted"
             yield what, "write clients as a list of numbers"
             return
+
+
+def _clients_numbered_twice(experiment: Experiment, workloads: Mapping[str, Workload]) -> Iterable[tuple[str, str]]:
+    """Scripts that use the number of their client, which starts from 0 on each machine."""
+    if all(len(side) == 1 for side in experiment.client_sides):
+        return
+    for cell in experiment.cells:
+        if numbers_clients(cell, workloads):
+            what = f"{cell.identity}: its script uses :client_id, which starts from 0 on each machine of the client"
+            yield what, "use a random number instead, or let the load come from one machine"
 
 
 def refuse_size(experiment: Experiment) -> None:

@@ -1,11 +1,24 @@
-"""The client of one execution: one process of a driver, or several that share its clients among CPUs."""
+"""The client of one execution: a process of a driver, or several that share its clients among CPUs or machines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from pgstrata.errors import ParseError
 from pgstrata.ports.host import CpuTime, Process, ProcessExit, StopSignal
+
+STARTS: Final = "generators.txt"
+"""Evidence name: a line for each machine of a load that comes from several, with what `render_start` writes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FurtherClient:
+    """The second or a further machine of a load: CPU seconds of its clients, and pgstrata's own processes there."""
+
+    cpu: float
+    transport_pids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +59,28 @@ class ClientProcesses:
 
 def _together(exits: Sequence[ProcessExit]) -> ProcessExit:
     cpu = CpuTime(user=sum(each.cpu.user for each in exits), system=sum(each.cpu.system for each in exits))
-    return ProcessExit(code=next((each.code for each in exits if each.code), 0), cpu=cpu)
+    each = tuple(each.cpu for each in exits)
+    return ProcessExit(code=next((each.code for each in exits if each.code), 0), cpu=cpu, each=each)
+
+
+def render_start(host: str, agreed: float, began: str) -> str:
+    """Name of a machine, and by its own clock when its load was to begin and when it began, in Unix seconds."""
+    return f"{agreed:.6f} {began or '-'} {host}\n"
+
+
+def parse_delays(starts: bytes) -> tuple[float, ...]:
+    """Seconds by which each machine began later than agreed; those that did not begin are left out.
+
+    Raises:
+        ParseError: a line has an unknown shape.
+    """
+    found: list[float] = []
+    for line in starts.decode("utf-8", "replace").splitlines():
+        agreed, _, rest = line.partition(" ")
+        began = rest.partition(" ")[0]
+        try:
+            if began != "-":
+                found.append(float(began) - float(agreed))
+        except ValueError:
+            raise ParseError(f"unknown shape of a line: {line[:200]!r}", where=STARTS) from None
+    return tuple(found)

@@ -18,6 +18,7 @@ from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
 from pgstrata.model.reasons import Reason
 from pgstrata.model.shared import SharedResources
+from pgstrata.ports.clients import FurtherClient
 from pgstrata.ports.driver import Statement
 from pgstrata.ports.host import Host, Process
 from pgstrata.ports.server import RunningServer, Sql
@@ -28,7 +29,7 @@ PLANS: Final = "plans.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureSubject:
-    """What a collector looks at; `client` is the client's machine where that is another one than the server's.
+    """What a collector looks at; `clients` are the client's machines where these are others than the server's.
 
     `turns`: the server takes turns in slices with others. `reconnects`: so many clients connect anew for each
     transaction; 0 where their sessions last. `driver` is as in `Window`.
@@ -37,7 +38,7 @@ class CaptureSubject:
     host: Host
     sql: Sql
     server: RunningServer
-    client: Host | None = None
+    clients: tuple[Host, ...] = ()
     turns: bool = False
     reconnects: int = 0
     driver: str = DEFAULT_DRIVER
@@ -60,7 +61,8 @@ class Window:
 
     `apart`: the client was on another host than the server. There are `client_pids`, `client_resident_pids`, clients of
     the environments that it took turns with, and `client_transport_pids`, pgstrata itself; `resident_cpu` is what those
-    other clients used. `shared` is what the two hosts have in common.
+    other clients used. `shared` is what the two hosts have in common. `further_clients` are the machines of a load
+    that comes from several but the first, whose clients `client_cpu` holds too.
 
     `driver` names the processes and sessions of the load generator.
     """
@@ -84,6 +86,7 @@ class Window:
     client_resident_pids: tuple[int, ...] = ()
     resident_cpu: float = 0.0
     driver: str = DEFAULT_DRIVER
+    further_clients: tuple[FurtherClient, ...] = ()
 
 
 class Collector(Protocol):

@@ -66,10 +66,11 @@ class Completed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessExit:
-    """How a spawned process ended, and the CPU time that it used."""
+    """How a spawned process ended, and the CPU time that it used; of several together, that of `each` of them too."""
 
     code: int
     cpu: CpuTime
+    each: tuple[CpuTime, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.shared import SharedResources
+from pgstrata.ports.clients import FurtherClient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ class RunHeader:
     other_client_pids: tuple[int, ...] = ()
     stretched: bool = True
     search: Search | None = None
+    further_clients: tuple[FurtherClient, ...] = ()
 
 
 class Evidence(Protocol):

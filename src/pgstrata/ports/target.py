@@ -46,31 +46,41 @@ class Generator:
     """The place of a load generator.
 
     `host` acts as the user that clients run as. Files are below `scratch`, in memory if possible. `clocks` is the
-    offset of the clock there from the coordinator's, None on the coordinator's own machine.
+    offset of the clock there from the coordinator's, None on the coordinator's own machine. `facts` were captured of
+    the machine.
     """
 
     host: Host
     scratch: str
+    facts: Mapping[str, bytes]
     clocks: ClockOffset | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientHost:
-    """The machine of clients over its present connection; it has one load generator.
+    """The machines of clients over their present connections, one or several, each with its load generator.
 
-    Statements (`sql`) come from this machine. `drivers` are those of the study's cells, by key. `facts` are kept with
-    runs whose server is on another machine; `fingerprint` is parsed from them.
+    Statements (`sql`) come from the first. `drivers` are those of the study's cells, by key; of several machines they
+    divide the load. `fingerprint` is parsed from the facts of all.
     """
 
     generators: tuple[Generator, ...]
     sql: Sql
     drivers: Mapping[str, Driver]
-    facts: Mapping[str, bytes]
     fingerprint: Fingerprint
 
     @property
+    def facts(self) -> Mapping[str, bytes]:
+        """What is kept with runs whose server is elsewhere; names of further machines begin with their number."""
+        return {
+            name if number == 1 else f"{number}.{name}": content
+            for number, generator in enumerate(self.generators, start=1)
+            for name, content in generator.facts.items()
+        }
+
+    @property
     def host(self) -> Host:
-        """The machine of the load generator."""
+        """The machine of the first load generator."""
         return self.generators[0].host
 
     @property

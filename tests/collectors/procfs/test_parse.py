@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgstrata.collectors.procfs.parse import parse_client, parse_window, see_clients, tree_ticks
-from pgstrata.collectors.procfs.snapshot import ProcessTime, parse_snapshot
+from pgstrata.collectors.procfs.snapshot import ProcessTime, join_captures, parse_snapshot
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.shared import SharedResources
+from pgstrata.ports.clients import FurtherClient
 from pgstrata.ports.collector import Window
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "procfs"
@@ -407,6 +408,20 @@ def test_what_others_use_on_the_clients_machine_is_seen():
     found = {one.metric: one.value for one in parse_client(before.encode(), after.encode(), window)}
     # 15 s busy, of which 4 s are the client's and 1 s is pgstrata's own
     assert found == {"client_foreign_cpu": pytest.approx(1.0), "client_steal_cpu": pytest.approx(0.05)}
+
+
+def test_of_several_machines_of_the_client_the_busiest_with_strangers_counts():
+    def capture(uptime, busy, own):
+        pgstrata = [process(9, 1, own, name="pgstrata")]
+        return text(uptime=f"{uptime}.00 1.00", cpu=f"{busy} 0 0 0 0 0 0 0 0 0", processes=pgstrata).encode()
+
+    before = join_captures([capture(1000, 100, 0), capture(500, 100, 0)])
+    # 10 s on both: busy for 4 s with 4 s of clients; busy for 7 s with 1 s of clients and 1 s of pgstrata
+    after = join_captures([capture(1010, 500, 0), capture(510, 800, 100)])
+    further = FurtherClient(cpu=1.0, transport_pids=(9,))
+    window = replace(WINDOW, apart=True, client_cpu=5.0, client_transport_pids=(9,), further_clients=(further,))
+    found = {one.metric: one.value for one in parse_client(before, after, window)}
+    assert found["client_foreign_cpu"] == pytest.approx(0.5)
 
 
 class TestSamplers:

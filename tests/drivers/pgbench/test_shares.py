@@ -4,7 +4,8 @@ import pytest
 
 import records
 from pgstrata.drivers.pgbench.parse import parse_result
-from pgstrata.drivers.pgbench.shares import add_points, add_results, by_share, share_out
+from pgstrata.drivers.pgbench.shares import share_out
+from pgstrata.drivers.shares import add_points, add_results, by_share
 from pgstrata.ports.driver import ProgressPoint
 
 SUMMARY = """pgbench (18.6)
@@ -47,8 +48,8 @@ def test_reports_are_read_by_process_and_those_of_the_stretch_apart():
         "warmup.pgbench.2.err": b"w",
         "server.log": b"-",
     }
-    assert by_share(evidence) == ({"out": b"a", "err": b"c"}, {"out": b"b"})
-    assert by_share(evidence, "stretch.") == ({"out": b"s"},)
+    assert by_share("pgbench", evidence) == ({"out": b"a", "err": b"c"}, {"out": b"b"})
+    assert by_share("pgbench", evidence, "stretch.") == ({"out": b"s"},)
 
 
 def test_two_reports_are_one_result():

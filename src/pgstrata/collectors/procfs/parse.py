@@ -14,7 +14,14 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from pgstrata.collectors.procfs.snapshot import RESOURCES, SECTOR, ProcessTime, Snapshot, parse_snapshot
+from pgstrata.collectors.procfs.snapshot import (
+    RESOURCES,
+    SECTOR,
+    ProcessTime,
+    Snapshot,
+    parse_snapshot,
+    split_captures,
+)
 from pgstrata.model.metrics import BACKGROUND_LOAD, Measurement
 from pgstrata.model.shared import SharedResources
 from pgstrata.ports.collector import Window
@@ -77,27 +84,34 @@ def parse_client(before: bytes, after: bytes, window: Window) -> tuple[Measureme
     - `client_foreign_cpu`: as `foreign_cpu`, without client and observer.
     - `client_steal_cpu`: as `steal_cpu`.
 
-    Nothing where both hosts are one machine, of which the other capture tells.
+    Of several machines each is the highest. Nothing where client and server are on one machine, of which the other
+    capture tells.
 
     Raises:
         ParseError: a capture has an unknown shape.
     """
     if window.shared:
         return ()
-    first, last = parse_snapshot(before), parse_snapshot(after)
-    there = _seen_by_client(window)
+    machines = range(1 + len(window.further_clients))
+    found: dict[str, float] = {}
+    for number, one, other in zip(machines, split_captures(before), split_captures(after), strict=False):
+        for metric, value in _values_of_client(parse_snapshot(one), parse_snapshot(other), _seen_by(window, number)):
+            found[metric] = max(value, found.get(metric, value))
+    return tuple(Measurement(metric=metric, value=value) for metric, value in found.items())
+
+
+def _values_of_client(first: Snapshot, last: Snapshot, there: Window) -> Iterator[_Value]:
     seconds = _elapsed(first, last, there)
     if seconds <= 0:
-        return ()
+        return
     ours = (
         _client_seconds(first, last, there),
         _observer_seconds(first, last, there) or 0.0,
         _resident_seconds(first, last, there),
     )
-    found = [("client_foreign_cpu", _foreign_seconds(first, last, there, ours) / seconds)]
+    yield "client_foreign_cpu", _foreign_seconds(first, last, there, ours) / seconds
     if (stolen := last.growth(first, "cpu.steal")) is not None:
-        found.append(("client_steal_cpu", stolen / last.ticks / seconds))
-    return tuple(Measurement(metric=metric, value=value) for metric, value in found)
+        yield "client_steal_cpu", stolen / last.ticks / seconds
 
 
 def see_clients(before: bytes, after: bytes, window: Window) -> Window:
@@ -110,7 +124,7 @@ def see_clients(before: bytes, after: bytes, window: Window) -> Window:
     """
     if not window.client_pids or not window.apart:
         return window
-    first, last, there = parse_snapshot(before), parse_snapshot(after), _seen_by_client(window)
+    first, last, there = parse_snapshot(before), parse_snapshot(after), _seen_by(window, 0)
     return replace(
         window,
         client_cpu=_client_seconds(first, last, there),
@@ -118,16 +132,20 @@ def see_clients(before: bytes, after: bytes, window: Window) -> Window:
     )
 
 
-def _seen_by_client(window: Window) -> Window:
-    """The window on the client's own host, where no server is."""
+def _seen_by(window: Window, number: int) -> Window:
+    """The window on a machine of the client, where no server is."""
+    there = replace(window, postmaster_pid=None, sampler_backends=(), apart=False)
+    if number:
+        further = window.further_clients[number - 1]
+        return replace(
+            there, client_cpu=further.cpu, transport_pids=further.transport_pids, resident_pids=(), sampler_pids=()
+        )
     return replace(
-        window,
-        postmaster_pid=None,
+        there,
+        client_cpu=window.client_cpu - sum(further.cpu for further in window.further_clients),
         transport_pids=window.client_transport_pids,
         resident_pids=window.client_resident_pids,
         sampler_pids=window.client_sampler_pids,
-        sampler_backends=(),
-        apart=False,
     )
 
 

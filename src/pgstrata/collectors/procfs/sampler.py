@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pgstrata.collectors.procfs.parse import parse_client, parse_window, see_clients
-from pgstrata.collectors.procfs.snapshot import DEFAULT_TICKS, PROCESSES, TICKS, render_heading
+from pgstrata.collectors.procfs.snapshot import DEFAULT_TICKS, PROCESSES, TICKS, join_captures, render_heading
 from pgstrata.errors import CommandFailedError, HostNotFitError
 from pgstrata.model.metrics import Measurement
 from pgstrata.ports.collector import CaptureSubject, Window
@@ -47,12 +47,12 @@ class ProcfsCollector:
 
 
 class ClientCollector(ProcfsCollector):
-    """Implements `ports.Collector` and `ports.SeesClients` for the client's machine, where that is not the server's."""
+    """Implements `ports.Collector` and `ports.SeesClients` for the client's machines, where none is the server's."""
 
     name = "client.procfs"
 
     def capture(self, subject: CaptureSubject) -> bytes:
-        return b"" if subject.client is None else self._capture(subject.client)
+        return join_captures([self._capture(host) for host in subject.clients])
 
     def parse(self, before: bytes, after: bytes, window: Window) -> tuple[Measurement, ...]:
         return parse_client(before, after, window)

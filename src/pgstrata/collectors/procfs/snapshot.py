@@ -7,7 +7,7 @@ in microseconds.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -165,6 +165,24 @@ class Snapshot:
 def render_heading(name: str) -> bytes:
     """The line above a section of a capture."""
     return f"==> {name} <==\n".encode()
+
+
+_FURTHER: Final = "machine of clients"
+_BETWEEN = re.compile(rf"^==> {_FURTHER} \d+ <==\n".encode(), re.MULTILINE)
+"""No process can forge it in a capture: names of processes have at most 15 bytes."""
+
+
+def join_captures(captures: Sequence[bytes]) -> bytes:
+    """Captures of several machines as one text; empty where there is none."""
+    return b"".join(
+        content if not number else render_heading(f"{_FURTHER} {number + 1}") + content
+        for number, content in enumerate(captures)
+    )
+
+
+def split_captures(joined: bytes) -> tuple[bytes, ...]:
+    """What `join_captures` joined, at least one."""
+    return tuple(_BETWEEN.split(joined))
 
 
 def parse_snapshot(capture: bytes) -> Snapshot:

@@ -18,8 +18,9 @@ from typing import Final
 from pgstrata.drivers.pgbench import CAPABILITIES
 from pgstrata.drivers.pgbench.parse import ERRORS, OUTPUT, TRANSACTIONS, PgbenchParser, hide_profile, parse_progress
 from pgstrata.drivers.pgbench.script import parse_statements
-from pgstrata.drivers.pgbench.shares import Share, add_points, by_share, is_own_file, share_out
+from pgstrata.drivers.pgbench.shares import NAME, Share, share_out
 from pgstrata.drivers.pgbench.slices import COUNTS
+from pgstrata.drivers.shares import add_points, by_share, is_own_file
 from pgstrata.errors import DiskFullError, HostFileError, ServerFailedError, UsageError, find_disk_full
 from pgstrata.libpq import compose_connection
 from pgstrata.model.experiment import Script
@@ -186,12 +187,12 @@ class PgbenchDriver(PgbenchParser):
 
     def _progress_of_all(self, folder: str, names: Iterable[str], told: int) -> tuple[tuple[ProgressPoint, ...], int]:
         """Of several processes the seconds that all of them have reported; `told` of these were told before."""
-        shares = by_share(dict(self._read_each(folder, names)))
+        shares = by_share(NAME, dict(self._read_each(folder, names)))
         points = add_points([parse_progress(share["err"].decode("utf-8", "replace")) for share in shares])
         return points[told:], max(told, len(points))
 
     def _own_files(self, folder: str) -> list[str]:
-        return [name for name in self._host.list_folder(folder) if is_own_file(name)]
+        return [name for name in self._host.list_folder(folder) if is_own_file(NAME, name)]
 
     def collect(self, folder: str) -> Mapping[str, bytes]:
         """Output, complaints, and the threads' transaction logs joined and packed, as far as each of them is there.

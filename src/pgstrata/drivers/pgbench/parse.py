@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pgstrata.diagnosis.query_text import hide_constants
-from pgstrata.drivers.pgbench.shares import NAME, add_points, add_results, by_share
+from pgstrata.drivers.pgbench.shares import NAME
 from pgstrata.drivers.pgbench.slices import COUNTS, parse_counts
-from pgstrata.drivers.pgbench.transactions import count_late, parse_transactions
+from pgstrata.drivers.pgbench.transactions import add_counts, count_late, parse_transactions
 from pgstrata.drivers.progress import to_series
+from pgstrata.drivers.shares import add_points, add_results, by_share
 from pgstrata.errors import ParseError
 from pgstrata.model.metrics import Series
 from pgstrata.model.packed import unpack
@@ -30,6 +31,7 @@ TRANSACTIONS: Final = "transactions.log.gz"
 MILLISECONDS: Final = 1000
 """In a second. Divided by, not multiplied with 1e-3: 0.017 ms stays 1.7e-05 s."""
 
+_LOG = re.compile(r"transactions\.(?:\d+\.)?log\.gz")
 _PROGRESS_LINE: Final = "progress:"
 _VERSION = re.compile(r"^pgbench \((?P<version>.*)\)$")
 _FIELD = re.compile(r"^(?P<key>[a-z][^:=]*?)(?:: | = )(?P<value>.*)$")
@@ -60,10 +62,10 @@ class PgbenchParser:
         return parse_result(evidence)
 
     def count_late(self, evidence: Mapping[str, bytes], *, limit: float, lead: float) -> StepCounts:
-        return count_late(unpack(evidence.get(TRANSACTIONS, b""), TRANSACTIONS), limit=limit, lead=lead)
+        return add_counts([count_late(log, limit=limit, lead=lead) for log in _logs(evidence)])
 
     def messages(self, evidence: Mapping[str, bytes]) -> tuple[str, ...]:
-        lines = _complaints(by_share(evidence)).splitlines()
+        lines = _complaints(by_share(NAME, evidence)).splitlines()
         return tuple(line for line in lines if not line.startswith(_PROGRESS_LINE))
 
 
@@ -78,11 +80,11 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
     """
     if COUNTS in evidence:
         return _parse_sliced(evidence)
-    shares = by_share(evidence)
+    shares = by_share(NAME, evidence)
     summary = _summary(shares)
     complaints = _complaints(shares)
     points = add_points([parse_progress(_text(share, "err")) for share in shares])
-    latencies = parse_transactions(unpack(evidence.get(TRANSACTIONS, b""), TRANSACTIONS))
+    latencies = parse_transactions(b"".join(_logs(evidence)))
     return replace(
         summary,
         complete=summary.complete and _ABORTED.search(complaints) is None,
@@ -99,8 +101,8 @@ def _parse_sliced(evidence: Mapping[str, bytes]) -> DriverResult:
     Where there was no such stretch, the throughput is that of the slices, log and all.
     """
     counts = parse_counts(evidence[COUNTS])
-    shares = by_share(evidence)
-    summary, stretch = _summary(shares), _summary(by_share(evidence, STRETCH))
+    shares = by_share(NAME, evidence)
+    summary, stretch = _summary(shares), _summary(by_share(NAME, evidence, STRETCH))
     complaints = _complaints(shares)
     logged = counts.transactions / counts.seconds if counts.seconds > 0 else None
     return replace(
@@ -118,6 +120,12 @@ def _parse_sliced(evidence: Mapping[str, bytes]) -> DriverResult:
         outside=counts.outside,
         turns=counts.turns,
     )
+
+
+def _logs(evidence: Mapping[str, bytes]) -> list[bytes]:
+    """The transaction logs of the machines from which the load came, or one that is empty."""
+    names = sorted(name for name in evidence if _LOG.fullmatch(name))
+    return [unpack(evidence[name], name) for name in names] or [b""]
 
 
 def _summary(shares: Sequence[Mapping[str, bytes]]) -> DriverResult:

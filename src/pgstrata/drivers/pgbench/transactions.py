@@ -9,7 +9,7 @@ so the columns are cut by numpy: one pass over the bytes, no Python object per l
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -89,6 +89,19 @@ def count_late(log: bytes, *, limit: float, lead: float) -> StepCounts:
         late=int(np.count_nonzero(latency > limit / MICROSECOND)),
         mean=float(latency.mean()) * MICROSECOND,
         growth=_growth(begun, latency),
+    )
+
+
+def add_counts(each: Sequence[StepCounts]) -> StepCounts:
+    """What was counted on several machines, whose clocks may differ, as one; latency grows as it does on average."""
+    total = sum(counts.transactions for counts in each)
+    if len(each) == 1 or not total:
+        return each[0]
+    return StepCounts(
+        transactions=total,
+        late=sum(counts.late for counts in each),
+        mean=sum(counts.transactions * counts.mean for counts in each) / total,
+        growth=sum(counts.transactions * counts.growth for counts in each) / total,
     )
 
 

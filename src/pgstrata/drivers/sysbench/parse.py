@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.drivers.progress import to_series
 from pgstrata.drivers.quantiles import grouped_quantiles
+from pgstrata.drivers.shares import add_points, add_results, by_share
 from pgstrata.drivers.sysbench import NAME
 from pgstrata.errors import ParseError
 from pgstrata.ports.driver import DriverResult, ProgressPoint
@@ -64,7 +66,9 @@ class SysbenchParser:
         return parse_result(evidence)
 
     def messages(self, evidence: Mapping[str, bytes]) -> tuple[str, ...]:
-        return tuple(_messages(_lines(evidence, OUTPUT))) + tuple(filter(None, _lines(evidence, ERRORS)))
+        shares = by_share(NAME, evidence)
+        said = [message for share in shares for message in _messages(_split(share.get("out", b"")))]
+        return (*said, *(line for share in shares for line in filter(None, _split(share.get("err", b"")))))
 
 
 def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
@@ -81,13 +85,25 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
     Raises:
         ParseError: a part has an unknown shape; the message quotes the line.
     """
-    lines = _lines(evidence, OUTPUT)
+    shares = [share.get("out", b"") for share in by_share(NAME, evidence)] or [b""]
+    each = [_split(share) for share in shares]
+    groups = sum((Counter(_histogram(lines)) for lines in each), Counter[float]())
+    return replace(
+        add_results([_parse_output(lines) for lines in each]),
+        percentiles=_percentiles({value: groups[value] for value in sorted(groups)}),
+        samples=groups.total(),
+        series=to_series(add_points([parse_progress("\n".join(lines)) for lines in each])),
+    )
+
+
+def _parse_output(lines: Sequence[str]) -> DriverResult:
+    """The statistics of one process."""
     fields = _fields(lines)
     errors = tuple(line for line in lines if line.startswith(_FATAL)) + tuple(
         field.line.strip() for field in fields.values() if field.key == "reconnects" and field.count()
     )
     transactions, events = fields.get("transactions"), fields.get("total number of events")
-    summed, groups = fields.get("sum"), _histogram(lines)
+    summed = fields.get("sum")
     return DriverResult(
         complete=transactions is not None and summed is not None and not errors,
         version=next((match["version"] for line in lines[:1] if (match := _VERSION.match(line))), ""),
@@ -96,9 +112,6 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
         # the mean that it prints has two decimals of a millisecond
         latency_mean=_mean(summed, events),
         retried=_retries(lines, fields.get("ignored errors")),
-        percentiles=_percentiles(groups),
-        samples=sum(groups.values()),
-        series=to_series(parse_progress("\n".join(lines))),
         by_script=_by_script(lines),
         errors=errors,
     )
@@ -259,5 +272,5 @@ def hide_query(output: str) -> str:
     return _FAILED_QUERY.sub(lambda found: found["before"] + hide_constants(found["query"]), output)
 
 
-def _lines(evidence: Mapping[str, bytes], name: str) -> list[str]:
-    return evidence.get(name, b"").decode("utf-8", "replace").split("\n")
+def _split(content: bytes) -> list[str]:
+    return content.decode("utf-8", "replace").split("\n")

@@ -27,6 +27,7 @@ _FAILURES: Final = {
 _OF_RUNS: Final = {
     "above_ceiling": "{value:.0f} transactions per second are {share:.0%} of the {of:.0f} that `select 1` reached with "
     "the same clients: that limit was measured too low, and no run is judged by it",
+    "began_apart": "the machines of the client began {seconds:.2f} s apart",
     "capture_failed": "{names} could not be read after the run: {said}",
     "client_saturated": "the client used {value:.2f} of the {of:.0f} CPUs that its threads can use ({share:.0%}): its "
     "own limit was measured, not the server's",
@@ -85,6 +86,7 @@ _OF_DESIGNS: Final = {
     "fixed_rate": "a fixed rate cannot be paused",
     "flushing": "it writes, and a paused server goes on flushing in the other one's slice",
     "for_one": "{names}: servers that are up together would share what is meant for one",
+    "load_divided": "the load comes from several machines at once",
     "long_transactions": "a transaction may last longer than a slice",
     "memory": "all servers together would need {value:bytes} of {of:bytes} of memory",
     "moving": "{names} moves work in time: a paused server does it in the other one's slice",
