@@ -246,6 +246,10 @@ NOTICES = [
     ),
     (Notice(code="no_plans", names=("b01/a/c",), said="no room"), "no plans of b01/a/c: no room"),
     (Notice(code="preflight", names=("b",)), "the preflight of b"),
+    (
+        Notice(code="side_by_side", value=2),
+        "environments are measured at the same time in 2 groups of machines that share nothing",
+    ),
     (Notice(code="reconnected", names=("ssh:db1",)), "ssh:db1 is there again: what was lost is repeated"),
     (Notice(code="reconnecting", names=("ssh:db1",), seconds=5.0), "connecting to ssh:db1 again in 5 s"),
     (Notice(code="runs_needed", how="all"), "all of them count"),

@@ -363,6 +363,9 @@ class FakeTarget:
     def give_back(self):
         self.world.log.append(("give back",))
 
+    def kernel(self):
+        return ""
+
     def silent(self):
         try:
             self.home.host.clock()

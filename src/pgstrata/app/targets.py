@@ -50,6 +50,7 @@ from pgstrata.servers.supply import RunningSource, address_of
 from pgstrata.workloads import builtin_workloads
 from pgstrata.workloads.data import marker_sql
 
+_BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
 _SENDING: Final = "sending servers there"
 _T = TypeVar("_T")
 
@@ -160,6 +161,14 @@ class MachineTarget:
     def give_back(self) -> None:
         if self._boots is not None:
             self._boots.give_back()
+
+    def kernel(self) -> str:
+        """As the contract says; empty, too, where it cannot be read."""
+        if self.spec.kind is not HostKind.SSH:
+            return ""
+        hosts = self._opened.host, self.machine.here
+        found, own = (host.read_files((_BOOT_ID,)).get(_BOOT_ID, b"") for host in hosts)
+        return "" if found == own else found.decode("ascii", "replace").strip()
 
     def silent(self) -> bool:
         try:

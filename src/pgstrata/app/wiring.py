@@ -27,6 +27,7 @@ from pgstrata.conduct.derive import derive_record
 from pgstrata.conduct.rig import Rig
 from pgstrata.drivers.registry import find_driver
 from pgstrata.errors import PlanRefusedError, StudyError
+from pgstrata.hosts.lanes import ThreadLanes
 from pgstrata.layers.server import ServerLayer
 from pgstrata.layers.settings import ConnectionLayer, SettingsLayer
 from pgstrata.model.experiment import HERE, ConnectionKind, Experiment, HostSpec, ServerKind
@@ -134,6 +135,7 @@ def make_rig(
         say_reason=say_reason,
         version=__version__,
         samplers=choose_samplers(experiment),
+        lanes=ThreadLanes(),
         explainer=PlanExplainer() if experiment.diagnosis and experiment.query_text else None,
     )
 

@@ -53,8 +53,8 @@ class UnmeasuredTime:
         return cls(preparing=preparing, around=around + aside)
 
     def plus(self, preparing: float, around: float) -> UnmeasuredTime:
-        """With the seconds of one more call."""
-        return UnmeasuredTime(preparing=self.preparing + preparing, around=self.around + max(0.0, around))
+        """With the seconds of one more call; `around` is below zero where runs were made beside each other."""
+        return UnmeasuredTime(preparing=self.preparing + preparing, around=self.around + around)
 
     def keep(self) -> Fingerprint:
         """For the store."""
@@ -66,6 +66,9 @@ class UnmeasuredTime:
 class Costs:
     """Seconds of runs as they were measured, by environment and cell, and as the plan forecasts them until then.
 
+    `lanes` are the places of environments that are measured beside each other, by name: a block takes as long as the
+    longest lane. All are in one where nothing is known of it.
+
     A stage takes what its runs take themselves, and what is `around` them in its cell: data looked for, layers undone,
     evidence written, turns that wait for each other. `usual` is the latter until one stage of the cell was seen. The
     warm-up is kept apart, by cell, because some blocks have none.
@@ -74,6 +77,7 @@ class Costs:
     plan: Plan
     workloads: Mapping[str, Workload]
     usual: float = 0.0
+    lanes: Mapping[str, int] = field(default_factory=dict)
     own: dict[tuple[str, str], deque[float]] = field(default_factory=dict)
     warm: dict[str, deque[float]] = field(default_factory=dict)
     around: dict[str, deque[float]] = field(default_factory=dict)
@@ -92,7 +96,7 @@ class Costs:
         for record in records:
             self._add(record)
         stages = {record.together or record.identity for record in records}
-        self.usual = beside.around / len(stages) if stages else 0.0
+        self.usual = max(0.0, beside.around) / len(stages) if stages else 0.0
 
     def learn(self, told: Sequence[tuple[RunRecord, float]], begun: float, ended: float) -> None:
         """Learn from one visit.
@@ -114,7 +118,15 @@ class Costs:
 
     def seconds(self, blocks: Iterable[Block], wanted: Collection[str]) -> float:
         """What the wanted runs of blocks, by identity, will take."""
-        return sum(self._stage(block, cell, names) for block, cell, names in _stages(blocks, wanted))
+        return sum(max(self._lanes_of(block, wanted).values(), default=0.0) for block in blocks)
+
+    def _lanes_of(self, block: Block, wanted: Collection[str]) -> Mapping[int, float]:
+        """Seconds of each lane of a block."""
+        found: dict[int, float] = {}
+        for cell, names in _stages(block, wanted):
+            lane = self.lanes.get(names[0], 0)
+            found[lane] = found.get(lane, 0.0) + self._stage(block.number, cell, names)
+        return found
 
     def _add(self, record: RunRecord) -> None:
         warm = record.dead_time.get(_WARMUP, 0.0)
@@ -140,11 +152,10 @@ class Costs:
         return max(self.forecasts[cell], *elsewhere, 0.0)
 
 
-def _stages(blocks: Iterable[Block], wanted: Collection[str]) -> Iterator[tuple[int, str, Sequence[str]]]:
-    """Block, cell and environments of each stage in which something is wanted."""
-    for block in blocks:
-        for visit in block.visits:
-            for stage in visit.stages:
-                names = [run.environment for run in stage.runs if run.identity in wanted]
-                if names:
-                    yield block.number, stage.cell, names
+def _stages(block: Block, wanted: Collection[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Cell and environments of each stage of a block in which something is wanted."""
+    for visit in block.visits:
+        for stage in visit.stages:
+            names = [run.environment for run in stage.runs if run.identity in wanted]
+            if names:
+                yield stage.cell, names

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from pgstrata.compare.progress import open_pairs
 from pgstrata.conduct.cost import SPENT, Costs, UnmeasuredTime, own_seconds
+from pgstrata.conduct.lanes import environments_by_lane, follow_lanes, machines_of
 from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.visit import conduct_visit
 from pgstrata.errors import PgstrataError, ServerFailedError
+from pgstrata.model.experiment import HostSpec
 from pgstrata.model.metrics import SUSTAINED_RATE
 from pgstrata.model.plan import Block, Plan, Visit
 from pgstrata.model.reasons import Notice
@@ -57,7 +60,6 @@ class Conduct:
     block_seconds: float = 0.0
     _since: float = 0.0
     _measured: float = 0.0
-    _told: list[tuple[RunRecord, float]] = field(default_factory=list)
     _before: UnmeasuredTime = field(default_factory=UnmeasuredTime)
     _costs: Costs = field(init=False)
     _losses: Losses = field(init=False)
@@ -113,6 +115,9 @@ class Conduct:
             finally:
                 self.preparing = self._used()
         self._end_ladders()
+        self._costs.lanes = environments_by_lane(self.rig, self.plan)
+        if count := max(self._costs.lanes.values(), default=0):
+            self.rig.note(Notice(code="side_by_side", value=count + 1))
 
     def _end_ladders(self) -> None:
         """The plan goes on without the cells beyond the end of their ladder, once it is known."""
@@ -172,30 +177,44 @@ class Conduct:
                 for visit in block.visits
                 if any(run.identity in todo for stage in visit.stages for run in stage.runs)
             ]
-            while visits := [visit for visit in visits if not self._conduct(visit, todo)]:
+            while visits := self._conduct_all(visits, todo):
                 self._losses.recover()
         left = len(self.plan.blocks) - block.number
         self._say(Event(kind=EventKind.BLOCK_FINISHED, text=str(block.number), done=len(self.plan.blocks) - left,
                         total=len(self.plan.blocks), seconds_left=self._seconds_left()))  # fmt: skip
 
-    def _conduct(self, visit: Visit, todo: frozenset[str]) -> bool:
-        """Carry out a visit; False where it is still to be made, because the connection to its host broke."""
+    def _conduct_all(self, visits: Sequence[Visit], todo: frozenset[str]) -> list[Visit]:
+        """Carry out visits, those on machines that share nothing side by side; those that are still to be made."""
+        made: set[str] = set()
+
+        def conduct(visit: Visit, beside: Collection[HostSpec]) -> None:
+            if self._conduct(visit, todo, beside):
+                made.add(visit.identity)
+
+        follow_lanes(self.rig, self.plan, visits, partial(machines_of, self.plan), conduct)
+        return [visit for visit in visits if visit.identity not in made]
+
+    def _conduct(self, visit: Visit, todo: frozenset[str], beside: Collection[HostSpec]) -> bool:
+        """Carry out a visit; False where it is still to be made, because the connection to its host broke.
+
+        `beside` are machines on which others are at work.
+        """
         if self._losses.waits(visit):
             return False
-        begun, self._told = self._now(), []
+        begun, told = self._now(), list[tuple[RunRecord, float]]()
         try:
-            conduct_visit(self.rig, self.plan, visit, todo=todo - self.done, tell=self._tell)
+            conduct_visit(self.rig, self.plan, visit, todo=todo - self.done, tell=partial(self._tell, told))
         except PgstrataError as error:
-            if not self._losses.note(visit.identity, self._losses.hosts_of(visit), error):
+            if not self._losses.note(visit.identity, self._losses.hosts_of(visit), error, beside):
                 raise
             return False
-        self._costs.learn(self._told, begun, self._now())
+        self._costs.learn(told, begun, self._now())
         return True
 
-    def _tell(self, record: RunRecord) -> None:
+    def _tell(self, told: list[tuple[RunRecord, float]], record: RunRecord) -> None:
         self.done.add(record.identity)
         self.records.append(record)
-        self._told.append((record, self._now()))
+        told.append((record, self._now()))
         self._measured += own_seconds(record)
         self._say(
             Event(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
+from pgstrata.conduct.lanes import machines_of
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
 from pgstrata.model.experiment import HostSpec
@@ -67,17 +68,18 @@ class Losses:
     counted: dict[str, int] = field(default_factory=dict)
     gone: dict[HostSpec, str] = field(default_factory=dict)
 
-    def hosts_of(self, visit: Visit) -> frozenset[HostSpec]:
-        """The machines of a visit's servers and clients."""
-        residents = (self.plan.experiment.environment(name) for name in visit.residents)
-        return frozenset(host for each in residents for host in (each.host, *each.client_hosts))
+    def hosts_of(self, *visits: Visit) -> frozenset[HostSpec]:
+        """The machines of the servers and clients of visits."""
+        return machines_of(self.plan, *visits)
 
     def waits(self, visit: Visit) -> bool:
         """Whether a machine of the visit has gone."""
         return bool(self.hosts_of(visit) & self.gone.keys())
 
-    def repeat(self, what: str, hosts: Collection[HostSpec], action: Callable[[], None]) -> None:
-        """Do something, and again when a machine was lost in it and is there again.
+    def repeat(
+        self, what: str, hosts: Collection[HostSpec], action: Callable[[], None], beside: Collection[HostSpec] = ()
+    ) -> None:
+        """Do something, and again when a machine was lost in it and is there again; `beside` as for `note`.
 
         Raises:
             HostLostError, HostNotFitError: as `recover`, or it loses its machine each time.
@@ -87,13 +89,15 @@ class Losses:
             try:
                 action()
             except PgstrataError as error:
-                if not self.note(what, hosts, error):
+                if not self.note(what, hosts, error, beside):
                     raise
             else:
                 return
-            self.recover()
+            self.recover(beside)
 
-    def note(self, what: str, hosts: Collection[HostSpec], error: PgstrataError) -> bool:
+    def note(
+        self, what: str, hosts: Collection[HostSpec], error: PgstrataError, beside: Collection[HostSpec] = ()
+    ) -> bool:
         """Whether something failed because the connection to a machine broke, and may be repeated.
 
         Whatever fails on a machine that is not there, such as undoing a change, fails because it is not there. Others
@@ -103,9 +107,11 @@ class Losses:
             what: as it is to be named; how often it lost a machine is counted by that.
             hosts: the machines that it is about.
             error: how it failed.
+            beside: machines that are not asked, because others are at work on them.
         """
         at_once = hosts if isinstance(error, HostLostError) else ()
-        lost = [spec for spec in self.plan.experiment.elsewhere if spec in at_once or self.rig.targets[spec].silent()]
+        asked = [spec for spec in self.plan.experiment.elsewhere if spec not in beside]
+        lost = [spec for spec in asked if spec in at_once or self.rig.targets[spec].silent()]
         if not lost:
             return False
         self.counted[what] = self.counted.get(what, 0) + 1
@@ -116,12 +122,12 @@ class Losses:
             self.rig.warn(Notice(code="connection_broke", names=(spec.text,), said=f"{what}: {error.what}"))
         return True
 
-    def recover(self) -> None:
-        """Connect again to all that have gone, with growing patience, and tidy up there.
+    def recover(self, beside: Collection[HostSpec] = ()) -> None:
+        """Connect again to all that have gone but those beside, with growing patience, and tidy up there.
 
         Raises:
             HostLostError, HostNotFitError: one does not come back, or not as it should be.
         """
-        for spec in list(self.gone):
+        for spec in [each for each in self.gone if each not in beside]:
             reconnect(spec, self.rig.targets[spec].reopen, sleep=self.rig.clock.sleep, say=self.rig.warn)
             del self.gone[spec]

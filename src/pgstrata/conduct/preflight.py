@@ -6,7 +6,7 @@ rest; they are spent here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -17,6 +17,7 @@ from pgstrata.conduct.disk_full import naming_the_disk
 from pgstrata.conduct.drive import drive
 from pgstrata.conduct.judge import EMULATION
 from pgstrata.conduct.ladders import Ends, choose_ends, climb_ladders
+from pgstrata.conduct.lanes import follow_lanes, machines_of_environment
 from pgstrata.conduct.losses import Losses
 from pgstrata.conduct.observe import assert_levels
 from pgstrata.conduct.prepare import layers_undone, prepare_layers
@@ -64,14 +65,18 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losse
     load_rates(rig)
     tried = _Tried()
     entered: set[HostSpec] = set()
-    for name, runs in _by_boot(plan, wanted):
-        environment = plan.experiment.environment(name)
+
+    def attempt(item: tuple[Environment, Sequence[PlannedRun]], beside: Collection[HostSpec]) -> None:
+        environment, runs = item
         if not rig.targets[environment.host].at_hand(environment):
             # it is tried after the reboot that its first visit asks for
-            continue
-        hosts = {environment.host, *environment.client_hosts}
-        again = partial(_try_environment, rig, plan, tuple(runs.values()), tried, entered)
-        losses.repeat(rig.say_reason(Notice(code="preflight", names=(name,))), hosts, again)
+            return
+        again = partial(_try_environment, rig, plan, runs, tried, entered)
+        what = rig.say_reason(Notice(code="preflight", names=(environment.name,)))
+        losses.repeat(what, machines_of_environment(environment), again, beside)
+
+    items = [(plan.experiment.environment(name), tuple(runs.values())) for name, runs in _by_boot(plan, wanted)]
+    follow_lanes(rig, plan, items, lambda item: machines_of_environment(item[0]), attempt)
     choose_rates(rig, plan, tried.maxima)
     choose_ends(rig, plan, tried.ends)
     _choose_sampling(rig, plan, tried.fastest)

@@ -12,6 +12,7 @@ from pgstrata.ports.collector import CaptureSubject, Collector, Explainer, Sampl
 from pgstrata.ports.driver import Driver
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.host import Clock, Host
+from pgstrata.ports.lanes import Lanes, in_turn
 from pgstrata.ports.server import ObservedLayer, RunningServer, Sql
 from pgstrata.ports.store import Store
 from pgstrata.ports.target import ClientHost, ClientSide, Link, ServerHost, Supply, Target
@@ -35,6 +36,7 @@ class Rig:
     which servers are loaded, by `Environment.client_hosts`, and `here` is this one. `warm_sql` gives the statements
     that bring a workload's relations into memory, `say_reason` words the reason of a run, and notices;
     `layers` are observed in every environment, before those of its host.
+    `lanes` do works on machines that share nothing.
     `sampling` is the rate of the transaction log for each cell, chosen in the preflight, the same for all arms, and
     `rates` are the fixed rates of cells that are to have a share of the maximum;
     `samplers` are at work beside every measured window, `explainer` asks for the plans of the statements before it.
@@ -58,6 +60,7 @@ class Rig:
     rates: dict[str, float] = field(default_factory=dict)
     samplers: tuple[Sampler, ...] = ()
     explainer: Explainer | None = None
+    lanes: Lanes = in_turn
 
     def warn(self, notice: Notice) -> None:
         """Tell those who watch."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.hosts import failures
+from pgstrata.hosts.lanes import waiting
 from pgstrata.hosts.transport import Transport, quote
 from pgstrata.libpq import render_passfile
 from pgstrata.ports.host import Command, CpuTime, ProcessExit, StopSignal
@@ -85,7 +86,8 @@ class ShellProcess:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError(f"process {self.pid} still runs after {timeout:g} s")
-            time.sleep(min(pause, left))
+            with waiting():
+                time.sleep(min(pause, left))
             pause = min(pause * 2, _LONGEST_PAUSE)
         return ending
 

@@ -19,6 +19,7 @@ from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.experiment.hosts import is_destination
 from pgstrata.hosts import ssh_failures
 from pgstrata.hosts.account import UserAccount
+from pgstrata.hosts.lanes import waiting
 from pgstrata.hosts.local_process import start
 from pgstrata.hosts.transport import quote
 from pgstrata.ports.host import Command, StopSignal
@@ -132,7 +133,9 @@ class Link:
         assert watcher.stdout is not None
         poller = select.poll()
         poller.register(watcher.stdout, select.POLLIN)
-        said = watcher.stdout.readline() if poller.poll(patience.connect * 1000) else b""
+        with waiting():
+            heard = poller.poll(patience.connect * 1000)
+        said = watcher.stdout.readline() if heard else b""
         if said != b"watching\n":
             raise ssh_failures.session_refused(self.destination)
 

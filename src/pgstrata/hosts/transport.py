@@ -22,6 +22,7 @@ from typing import Final
 from pgstrata.errors import HostLostError
 from pgstrata.hosts import failures
 from pgstrata.hosts.account import own_environment
+from pgstrata.hosts.lanes import waiting
 from pgstrata.model import sizes
 
 _FAR_SIDE: Final = Path(__file__).with_name("transport.sh")
@@ -31,6 +32,8 @@ _GOODBYE: Final = 10.0
 _FRAME: Final = 1 << 20
 """More than what frames and what stands before the first one take; a login may be talkative."""
 _LAST_WORDS: Final = 1 << 16
+_LONGEST_WAIT: Final = 0.5
+"""Seconds after which a lane that waits notices that the user has interrupted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +166,8 @@ class Transport:
         if self._unsent:
             poller.register(self._to, select.POLLOUT)
         left = deadline - time.monotonic()
-        ready = poller.poll(max(0.0, left) * 1000)
+        with waiting():
+            ready = poller.poll(min(max(0.0, left), _LONGEST_WAIT) * 1000)
         if not ready and left <= 0:
             raise TimeoutError
         for descriptor, _ in ready:

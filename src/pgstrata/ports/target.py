@@ -155,6 +155,13 @@ class Target(Protocol):
     def give_back(self) -> None:
         """At the end of a pass over a plan: boot its own kernel again, if it runs another one."""
 
+    def kernel(self) -> str:
+        """What tells its kernel from those of other machines, empty for that of the coordinator's machine.
+
+        Containers and virtual machines of one computer share it, or its CPUs: they share a name, too. HostLostError if
+        the connection to it is lost.
+        """
+
     def silent(self) -> bool:
         """Whether it should answer, and the connection to it is broken."""
 

@@ -109,7 +109,10 @@ def open_raw(path: Path) -> sqlite3.Connection:
     _refuse_endless(path)
     owner = find_owner(path)
     with acting_as(owner):
-        connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS, factory=_Connection)
+        # lanes use it in turn, each in a thread of its own
+        connection = sqlite3.connect(
+            path, isolation_level=None, timeout=_BUSY_SECONDS, factory=_Connection, check_same_thread=False
+        )
     connection.owner = owner
     return connection
 

@@ -7,7 +7,7 @@ import pwd
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,15 +33,25 @@ class UserIds:
         return cls(uid=entry.pw_uid, gid=entry.pw_gid, groups=tuple(os.getgrouplist(name, entry.pw_gid)))
 
 
+_acting: Final[list[UserIds]] = []
+
+
+def is_acting() -> bool:
+    """Whether this process acts as another user at the moment."""
+    return bool(_acting)
+
+
 @contextmanager
 def acting_as(user: UserIds | None) -> Iterator[None]:
     """Do what follows as another user, so that the kernel checks its rights and it owns what it makes; needs root.
 
-    The ids of the whole process change: this relies on the coordinator being single threaded. None changes nothing.
+    The ids of the whole process change: this relies on the coordinator doing one thing at a time, and on `is_acting`
+    where it could turn to another one. None changes nothing.
     """
     if user is None:
         yield
         return
+    _acting.append(user)
     gid, groups = os.getegid(), os.getgroups()
     try:
         os.setgroups(user.groups)
@@ -52,3 +62,4 @@ def acting_as(user: UserIds | None) -> Iterator[None]:
         os.seteuid(0)
         os.setegid(gid)
         os.setgroups(groups)
+        _acting.pop()

@@ -161,6 +161,7 @@ _OF_NOTICES: Final = {
     "ladder_ends": "throughput has fallen in every environment: {names} left out",
     "no_plans": "no plans of {names}: {said}",
     "preflight": "the preflight of {names}",
+    "side_by_side": "environments are measured at the same time in {value:.0f} groups of machines that share nothing",
     "reconnected": "{names} is there again: what was lost is repeated",
     "reconnecting": "connecting to {names} again in {seconds:g} s",
     "runs_needed all": "all of them count",
