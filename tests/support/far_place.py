@@ -66,7 +66,7 @@ def far_study(folder, far, text, events, patches=()):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in _own(folder, far).items():
             patch.setenv(name, value)
-        (folder / "here").mkdir()
+        (folder / "here").mkdir(exist_ok=True)
         patch.setattr(ceiling, "_SECONDS", 1.0)
         for each in patches:
             patch.setattr(*each)
