@@ -72,9 +72,9 @@ def test_the_user_interrupts_each_of_them_once():
     cleaned, begun = [], threading.Barrier(3)
 
     def work():
-        with waiting():
-            begun.wait(LIMIT)
         try:
+            with waiting():
+                begun.wait(LIMIT)
             while True:
                 with waiting():
                     time.sleep(0.01)
