@@ -44,7 +44,7 @@ def measured(shared_sandbox):
 def test_two_majors_are_measured_and_the_answer_does_not_pretend(measured):
     sandbox, study, done = measured
     assert "done: 6 of 6 runs" in done.stdout
-    assert "Too early to tell 16 from 18" in done.stdout
+    assert "Not enough blocks yet to compare 16 with 18" in done.stdout
     answer = json.loads(sandbox.pgstrata("show", study, "--json", real=True).stdout)
     assert answer["schema"] == 1
     primary = [found for found in answer["comparisons"] if found["metric"] == "tps"]

@@ -12,7 +12,8 @@ from pgstrata.model.experiment import ControlKind
 from pgstrata.model.metrics import Measurement
 from pgstrata.model.objective import Objective
 from pgstrata.model.runs import Validity
-from pgstrata.report.sentences.answer import answer_sentences, doubt_sentences, say_comparison
+from pgstrata.report.sentences.answer import answer_sentences, say_comparison
+from pgstrata.report.sentences.doubts import doubt_sentences
 from pgstrata.report.sentences.rates import rate_sentences
 
 _COMMON = "All at scale 10 with 2 clients"
@@ -82,7 +83,7 @@ def test_too_few_blocks_say_how_many_are_needed_and_claim_nothing(desk):
     )
     (text,) = say(answer)
     assert text == (
-        "Too early to tell 18 from 16 on simple-update: 3 usable blocks, an interval needs 8, and the plan has only 5"
+        "Not enough blocks yet to compare 18 with 16 on simple-update: 3 usable blocks so far, an interval needs 8; the plan has only 5"
     )
 
 
@@ -318,7 +319,7 @@ def test_cells_without_enough_blocks_share_a_sentence(desk):
         for cell, blocks in (("select-only", 3), ("simple-update", 4))
     ]
     assert say(two_cells(desk, *pair)) == [
-        "Too early to tell 18 from 16 on select-only and simple-update: 3 to 4 usable blocks, an interval needs 8"
+        "Not enough blocks yet to compare 18 with 16 on select-only and simple-update: 3 to 4 usable blocks so far, an interval needs 8"
     ]
 
 
@@ -377,7 +378,7 @@ def test_the_time_that_it_took_is_said(desk):
 
 def test_an_interval_at_a_small_level_needs_more_blocks(desk):
     comparison = desk.comparison(verdict=Verdict.INSUFFICIENT, interval=None, blocks=7, level=0.005)
-    assert "7 usable blocks, an interval needs 11" in say(desk.verdict_answer(comparison))[0]
+    assert "7 usable blocks so far, an interval needs 11" in say(desk.verdict_answer(comparison))[0]
 
 
 def control_cells(desk, verdicts, **changes):

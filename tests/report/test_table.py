@@ -30,12 +30,14 @@ def test_a_wide_terminal_shows_the_costs_too(desk):
     assert "per transaction" not in show(desk.answer(), 80)
     wide = show(desk.answer(), 180)
     assert "CPU and WAL per transaction" in wide
-    assert "runs" in wide.split("environment")[1].splitlines()[0]
+    assert any("runs" in line for line in wide.splitlines() if "environment" in line)
 
 
 def test_all_cells_have_the_same_columns(desk):
     for width in range(80, 140, 4):
-        heads = [line.split() for line in show(desk.answer(), width).splitlines() if "environment" in line]
+        heads = [
+            line.split() for line in show(desk.answer(), width).splitlines() if "environment" in line and "tps" in line
+        ]
         assert len(heads) == 2
         assert heads[0] == heads[1]
 

@@ -8,7 +8,6 @@ from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.attribution import Attribution, Contribution, CountedUse, LevelAccount
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.model import Block, Column, Details, Figure, Paragraph, Section, Table, Tone, begin, end
-from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.causes import (
     METHOD_NOTES,
     PART_NAMES,
@@ -27,7 +26,7 @@ from pgstrata.report.sentences.causes import (
     say_left,
     say_samples,
 )
-from pgstrata.report.sentences.names import count, name_factor
+from pgstrata.report.sentences.names import capitalise, count, name_factor
 
 _LONGEST_HINT = 1000
 _NARROWEST_NAME = 22

@@ -26,11 +26,19 @@ from pgstrata.report.blocks.model import (
 )
 from pgstrata.report.figures.flames import FlamePart, make_flames, signed_duration
 from pgstrata.report.figures.waterfalls import Stack, draw_stacks, draw_waterfall, stack_levels
-from pgstrata.report.sentences.answer import answer_sentences, capitalise
+from pgstrata.report.sentences.answer import answer_sentences
 from pgstrata.report.sentences.causes import say_missing
 from pgstrata.report.sentences.factors import primary_axes
 from pgstrata.report.sentences.findings import say_doubt
-from pgstrata.report.sentences.names import count, name_both, name_cell, name_difference, name_environment, name_factor
+from pgstrata.report.sentences.names import (
+    capitalise,
+    count,
+    name_both,
+    name_cell,
+    name_difference,
+    name_environment,
+    name_factor,
+)
 from pgstrata.units import render_duration
 
 _MOST_DRAWN: Final = 12

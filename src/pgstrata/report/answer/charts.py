@@ -25,10 +25,9 @@ from pgstrata.report.figures.meanwhile import draw_meanwhile
 from pgstrata.report.figures.run_lines import find_axes, outgrown_at, spread
 from pgstrata.report.figures.runs import MOST_VISITS, draw_along, draw_by_block, draw_over_time, draw_rounds
 from pgstrata.report.figures.verdict_courses import draw_courses
-from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.factors import primary_axes, say_axis
 from pgstrata.report.sentences.load import ladder_sentences
-from pgstrata.report.sentences.names import name_cell
+from pgstrata.report.sentences.names import capitalise, name_cell
 from pgstrata.report.sentences.reasons import say_outgrown
 from pgstrata.report.sentences.verdicts import render_threshold
 

@@ -18,6 +18,7 @@ from pgstrata.report.answer.environment_rows import (
     arrange_pairs,
     comparison_row,
 )
+from pgstrata.report.answer.matrix import effects_matrix
 from pgstrata.report.answer.notes import cell_notes, floor_note, say_values
 from pgstrata.report.answer.statements import make_profile
 from pgstrata.report.answer.surroundings import (
@@ -45,14 +46,16 @@ from pgstrata.report.blocks.model import (
     Listing,
     OnPage,
     Paragraph,
+    Remark,
     Section,
     Tone,
     begin,
     end,
 )
 from pgstrata.report.figures.effects import draw_effects, draw_quantiles
-from pgstrata.report.sentences.answer import Sentence, anomaly_sentences, answer_sentences, doubt_sentences
+from pgstrata.report.sentences.answer import Sentence, anomaly_sentences, answer_sentences
 from pgstrata.report.sentences.causes import cause_sentences
+from pgstrata.report.sentences.doubts import sum_up_doubts
 from pgstrata.report.sentences.factors import primary_effects
 from pgstrata.report.sentences.limits import unmeasured
 from pgstrata.report.sentences.load import ladder_sentences
@@ -109,7 +112,8 @@ def make_document(answer: Answer) -> Document:
             *map(_say, answer_sentences(answer)),
             *(Paragraph(end(text), Tone.MINOR) for text in cause_sentences(answer)),
         ),
-        doubts=doubt_sentences(answer),
+        matrix=effects_matrix(answer),
+        doubts=tuple(Remark(each.text, each.cases) for each in sum_up_doubts(answer)),
         sections=tuple(section for section in sections if section is not None),
         colophon=(
             f"Study {study.name} · plan {study.plan.identity} · created {study.created} · pgstrata {study.version}"

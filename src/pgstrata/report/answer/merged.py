@@ -9,7 +9,7 @@ from pgstrata.model.answer import ALL_CELLS, Comparison, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.merged import HOST, LEAST_INSTANCES, Between, MergedAnswer, TypeEffect
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.blocks.model import Column, Document, Listing, Paragraph, Section, Table, Tone, begin, end
+from pgstrata.report.blocks.model import Column, Document, Listing, Paragraph, Remark, Section, Table, Tone, begin, end
 from pgstrata.report.figures.effects import NamedDifference, choose_domain, draw_differences
 from pgstrata.report.json.answer import comparison_fields
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
@@ -58,7 +58,7 @@ def make_merged_document(answer: MergedAnswer) -> Document:
         title=experiment.question,
         summary=f"{_count_parts(answer)} ({', '.join(part.name for part in answer.parts)}), {count(blocks, 'block')}.",
         answer=tuple(Paragraph(end(begin(text))) for text in say_merged(answer)),
-        doubts=tuple(_say_doubts(answer)),
+        doubts=tuple(map(Remark, _say_doubts(answer))),
         sections=sections,
         colophon=f"Merged study {answer.name} · plans "
         + ", ".join(dict.fromkeys(part.study.plan.identity for part in answer.parts)),

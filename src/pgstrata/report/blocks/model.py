@@ -9,6 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum, auto
 
+MOST_SAID = 4
+"""Sentences of an answer that a page shows before everything else."""
+
 
 class Tone(StrEnum):
     """How a paragraph speaks; `HELP` explains charts and tables, and stands on pages only."""
@@ -155,6 +158,62 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """One field of a matrix: the change and its interval as text, its verdict and the word for it.
+
+    `depth` says how large the change is, from 0 to 4, where the verdict is a difference.
+    """
+
+    change: str
+    interval: str
+    verdict: str
+    label: str
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """Effects by row and column, None where there is none; `corner` says what the names of rows and columns are.
+
+    `soft` are places of rows that matter less, such as controls.
+    """
+
+    title: str
+    corner: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    effects: tuple[tuple[Effect | None, ...], ...]
+    soft: frozenset[int] = frozenset()
+
+    def table(self, most: int = 0) -> Table:
+        """The same as a table, with the first `most` columns; 0 for all."""
+        shown = range(most or len(self.columns))
+        return Table(
+            names=Column(title=self.corner, cells=self.rows),
+            columns=tuple(
+                Column(
+                    title=self.columns[place],
+                    cells=tuple(effect.change if effect else "" for effect in column),
+                    beside=tuple(effect.label if effect else "" for effect in column),
+                    verdicts=tuple(effect.verdict if effect else "" for effect in column),
+                    words=True,
+                )
+                for place in shown
+                for column in ([row[place] for row in self.effects],)
+            ),
+            soft=self.soft,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A sentence without a full stop, and the single cases that it sums up."""
+
+    text: str
+    cases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     """A chart: `draw` renders it as SVG to be put into a page as it is, `label` is for those who do not see it.
 
@@ -210,7 +269,8 @@ class Document:
         title: the question.
         summary: what was measured, in a phrase.
         answer: sentences, the most important first.
-        doubts: sentences without full stops.
+        matrix: the whole answer at a glance; None where the sentences hold all of it.
+        doubts: what puts the answer in doubt, each thing once.
         sections: everything else.
         colophon: what made it.
     """
@@ -219,9 +279,21 @@ class Document:
     title: str
     summary: str
     answer: tuple[Paragraph, ...]
-    doubts: tuple[str, ...]
+    doubts: tuple[Remark, ...]
     sections: tuple[Block, ...]
     colophon: str
+    matrix: Matrix | None = None
+
+    @property
+    def head(self) -> tuple[Paragraph, ...]:
+        """The sentences that a page shows first: alarms, and the first few of the answer."""
+        said = [paragraph for paragraph in self.answer if paragraph.tone is Tone.PLAIN][:MOST_SAID]
+        return tuple(each for each in self.answer if each.tone is Tone.ALARM or each in said)
+
+    @property
+    def rest(self) -> tuple[Paragraph, ...]:
+        """The other sentences of the answer."""
+        return tuple(each for each in self.answer if each not in self.head)
 
 
 def begin(text: str) -> str:

@@ -15,6 +15,7 @@ from pgstrata.report.blocks.model import (
     ColumnPlace,
     Document,
     Listing,
+    Matrix,
     Paragraph,
     Section,
     Table,
@@ -24,6 +25,7 @@ from pgstrata.report.blocks.model import (
 # Blanks that rich puts between two columns.
 _GAP = 3
 _LEAST_NAME = len("environment")
+_LONGEST_NAME = 30
 _STYLES = {"better": "green", "worse": "red", "collapsed": "red", "unstable": "yellow", "baseline": "dim"}
 
 
@@ -33,13 +35,31 @@ def emit_terminal(document: Document, width: int) -> RenderableType:
         _wrapped([paragraph.plain], width, style="bold red" if paragraph.tone is Tone.ALARM else "bold")
         for paragraph in document.answer
     ]
+    if document.matrix is not None:
+        parts += _matrix(document.matrix, width)
     for section in document.sections:
         if isinstance(section, Section) and section.brief:
             parts += _section(section, width, _count_shown(section, width))
     if document.doubts:
-        parts.append(_apart(_wrapped(document.doubts, width, first="! ", style="yellow")))
+        texts = [remark.text for remark in document.doubts]
+        parts.append(_apart(_wrapped(texts, width, first="! ", style="yellow")))
     parts.append(_apart(Text(document.summary, style="dim")))
     return Group(*parts)
+
+
+def _matrix(matrix: Matrix, width: int) -> list[RenderableType]:
+    """As many of its columns as there is room for."""
+    names = max(_LEAST_NAME, min(_LONGEST_NAME, *map(len, matrix.rows)))
+    left, most = width - names - 2, 0
+    for column in matrix.table().columns:
+        left -= _GAP + width_of(column)
+        if left < 0:
+            break
+        most += 1
+    most = max(1, most)
+    rest = len(matrix.columns) - most
+    note = [_wrapped([f"and {rest} more: see the report"], width, first=" ", style="dim")] if rest else []
+    return [_apart(_wrapped([matrix.title], width, style="bold")), *_table(matrix.table(most), width, 0), *note]
 
 
 def _apart(part: RenderableType) -> RenderableType:
@@ -76,11 +96,11 @@ def _block(block: Block, width: int, shown: int) -> list[RenderableType]:
 def _table(table: Table, width: int, shown: int) -> list[RenderableType]:
     columns = [*table.at(ColumnPlace.LEAD, ColumnPlace.MAIN), *table.at(ColumnPlace.MORE, ColumnPlace.ASIDE)[:shown]]
     found = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    found.add_column(table.names.title, overflow="fold", min_width=_LEAST_NAME)
+    found.add_column(Text(table.names.title), overflow="fold", min_width=_LEAST_NAME)
     for column in columns:
         # Only names are broken where there is no room: figures stay in one piece.
         fixed = None if column.words else width_of(column)
-        found.add_column(column.title, justify="left" if column.words else "right", width=fixed)
+        found.add_column(Text(column.title), justify="left" if column.words else "right", width=fixed)
     for place, name in enumerate(table.names.cells):
         # Text, not str: square brackets of a name would be read as markup.
         found.add_row(Text(name), *(_cell(column, place) for column in columns))

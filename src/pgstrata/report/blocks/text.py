@@ -30,8 +30,10 @@ def emit_text(document: Document) -> str:
     head = [line for paragraph in document.answer for line in wrap(paragraph.plain)]
     asked = wrap(f"Question: {document.title}") if document.title else []
     asked += wrap(f"Measured: {document.summary}") if document.summary else []
-    doubts = Section("Doubts", (Listing(document.doubts),)) if document.doubts else None
-    sections = ["\n".join(block_lines(block)) for block in (doubts, *document.sections) if block is not None]
+    matrix = Section(document.matrix.title, (document.matrix.table(),)) if document.matrix else None
+    items = tuple(text for remark in document.doubts for text in (remark.cases or (remark.text,)))
+    doubts = Section("Doubts", (Listing(items),)) if items else None
+    sections = ["\n".join(block_lines(block)) for block in (matrix, doubts, *document.sections) if block is not None]
     return "\n\n".join(filter(None, ["\n".join(head), "\n".join(asked), *sections])) + "\n"
 
 

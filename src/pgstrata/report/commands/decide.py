@@ -22,9 +22,8 @@ from pgstrata.report.commands.decision_tables import decision_tables
 from pgstrata.report.commands.decision_worth import worth_parts
 from pgstrata.report.json.answer import axis_fields, comparison_fields, warning_fields, worth_fields
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
-from pgstrata.report.sentences.answer import capitalise
 from pgstrata.report.sentences.findings import say_doubt
-from pgstrata.report.sentences.names import count
+from pgstrata.report.sentences.names import capitalise, count
 
 _MOST_ALIKE: Final = 2
 _MOST_DOUBTS: Final = 12

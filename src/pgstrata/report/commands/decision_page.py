@@ -14,6 +14,7 @@ from pgstrata.report.blocks.model import (
     Document,
     Listing,
     Paragraph,
+    Remark,
     Section,
     Table,
     Tone,
@@ -33,8 +34,7 @@ from pgstrata.report.commands.decision_sentences import (
 from pgstrata.report.commands.decision_tables import figure_columns, order_environments, pick_comparisons
 from pgstrata.report.commands.decision_worth import worth_sections
 from pgstrata.report.figures.imports import draw_comparisons, draw_steps, draw_values
-from pgstrata.report.sentences.answer import capitalise
-from pgstrata.report.sentences.names import TOGETHER, count
+from pgstrata.report.sentences.names import TOGETHER, capitalise, count
 
 _MOST_ENVIRONMENTS: Final = 24
 _MOST_CELLS: Final = 24
@@ -84,7 +84,7 @@ def make_decision_document(answer: ImportAnswer) -> Document:
         title=f"How do the results in {answer.source} compare with {question.baseline}?",
         summary=f"{environments}{cells}, {blocks}, {count(len(answer.observations), 'value')} of {question.metric}.",
         answer=tuple(Paragraph(end(capitalise(text))) for said in told for text in said),
-        doubts=tuple(text.removesuffix(".") for _, text in group_doubts(answer)),
+        doubts=tuple(Remark(text.removesuffix(".")) for _, text in group_doubts(answer)),
         sections=sections,
         colophon=f"{say_terms(answer)} Read from {answer.source}",
     )

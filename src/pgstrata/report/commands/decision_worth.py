@@ -10,8 +10,7 @@ from pgstrata.report.blocks.layout import render_tables
 from pgstrata.report.blocks.model import Block, Column, Listing, Paragraph, Section, Table, Tone
 from pgstrata.report.blocks.text import wrap
 from pgstrata.report.figures.frontier import PRICES_HELP, draw_frontier
-from pgstrata.report.sentences.answer import capitalise
-from pgstrata.report.sentences.names import TOGETHER, count
+from pgstrata.report.sentences.names import TOGETHER, capitalise, count
 from pgstrata.report.sentences.verdicts import render_interval, verdict_label
 from pgstrata.report.sentences.worth import WORDS, price_texts, say_value
 from pgstrata.units import render_percent_change

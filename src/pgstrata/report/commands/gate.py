@@ -9,8 +9,8 @@ from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.json.answer import answer_json
 from pgstrata.report.json.documents import render_document
-from pgstrata.report.sentences.answer import alarm_sentences, capitalise, say_comparison
-from pgstrata.report.sentences.names import count, name_environment
+from pgstrata.report.sentences.answer import alarm_sentences, say_comparison
+from pgstrata.report.sentences.names import capitalise, count, name_environment
 from pgstrata.report.sentences.verdicts import render_threshold, verdict_label
 
 

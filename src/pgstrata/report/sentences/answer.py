@@ -1,7 +1,6 @@
 """The answer in sentences: what is claimed, how sure, what puts it in doubt, and what looks wrong; never more."""
 
-from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,19 +10,16 @@ from pgstrata.compare.headlines import (
     faulty_controls,
     is_beyond_chance,
     lead_comparisons,
-    primary_comparisons,
 )
 from pgstrata.model.anomaly import Anomaly, AnomalyKind
-from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Verdict
-from pgstrata.model.doubts import CountedDoubt, Doubt
+from pgstrata.model.answer import Answer, Comparison
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.sentences.comparisons import (
-    BASELINE_COLLAPSED,
-    SMALL_AND_EARLY,
     Case,
     Effort,
     count_verdicts,
     explore,
+    gather_early,
     group_by_environment,
     make_cases,
     measure_effort,
@@ -36,9 +32,8 @@ from pgstrata.report.sentences.comparisons import (
 )
 from pgstrata.report.sentences.cpu import cpu_sentences
 from pgstrata.report.sentences.factors import contrast_sentences, step_sentences
-from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.load import drop_sentences, load_sentences
-from pgstrata.report.sentences.names import count, name_cell, name_environment, name_place, say_common
+from pgstrata.report.sentences.names import capitalise, count, name_cell, name_environment, say_common
 from pgstrata.report.sentences.rates import rate_sentences
 from pgstrata.report.sentences.statements import statement_sentences
 from pgstrata.report.sentences.trends import trend_sentences
@@ -49,13 +44,6 @@ from pgstrata.units import render_percent_change
 _MOST_SENTENCES = 8
 _MOST_CELLS = 4
 _MOST_EXPLORED = 3
-# With these a sentence may begin; anything else is the name of an environment.
-_FIRST_WORDS = (
-    "no ", "the ", "too ", "nothing ", "an ", "a ", "all ", "not ", "stopped ", "both ", "median ", "single ",
-    "effect ", "along ", "factors, ", "found ", "this ", "transactions ",
-)  # fmt: skip
-# These warnings only repeat what the sentence about the comparison says already.
-SAID = frozenset({"undecided", "insufficient_blocks", "control_differs", *BASELINE_COLLAPSED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +66,7 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
     """
     effort = measure_effort(answer.study)
     leads = lead_comparisons(answer)
-    asked = make_cases(answer, effort, [item for item in leads if not item.control])
+    asked = gather_early(make_cases(answer, effort, [item for item in leads if not item.control]))
     controls = make_cases(answer, effort, [item for item in leads if item.control])
     texts = _say_all(asked, say_case, summarise)
     if not asked:
@@ -161,61 +149,6 @@ def _explored_controls(answer: Answer) -> list[str]:
         everywhere = sum(item.environment == items[0].environment for item in cells)
         texts.append(say_chance(items, group[0].name, everywhere))
     return texts
-
-
-def capitalise(text: str) -> str:
-    """First letter upper case, the rest as it is; environments keep their spelling."""
-    return text[:1].upper() + text[1:] if text.startswith(_FIRST_WORDS) else text
-
-
-_MOST_PLACES = 2
-
-
-def doubt_sentences(answer: Answer) -> tuple[str, ...]:
-    """All warnings once, each with its cells; runs that a headline counts are not counted by cell too."""
-    experiment = answer.study.plan.experiment
-    primary = primary_comparisons(answer)
-    leads = lead_comparisons(answer)
-    places: dict[str, list[str]] = {}
-    whole = {
-        key for item in primary if item.cell == ALL_CELLS for doubt in item.warnings if (key := _counted(doubt, item))
-    }
-    for comparison in primary:
-        left_out = whole if comparison.cell != ALL_CELLS else set()
-        for text in _doubts(comparison, left_out, led=comparison in leads):
-            found = places.setdefault(text, [])
-            place = name_place(comparison.cell, experiment)
-            if place not in found:
-                found.append(place)
-    cells = len({comparison.cell for comparison in primary})
-    texts = [f"{text}{_where(found, cells)}" for text, found in places.items()]
-    return tuple(capitalise(text) for text in (*map(say_doubt, answer.warnings), *texts))
-
-
-def _counted(doubt: Doubt, comparison: Comparison) -> tuple[str, str] | None:
-    """Code and environment of a doubt whose number over all cells says more than those of the cells."""
-    if isinstance(doubt, CountedDoubt) and doubt.code in {"incomplete", "neighbours_differ", "suspect_runs"}:
-        return doubt.code, doubt.environment or comparison.environment
-    return None
-
-
-def _doubts(comparison: Comparison, left_out: AbstractSet[tuple[str, str]], *, led: bool) -> Iterable[str]:
-    """What the sentence of the answer does not say already."""
-    said = SAID | {SMALL_AND_EARLY} if led else SAID
-    if comparison.verdict is Verdict.UNSTABLE:
-        said |= {"unstable"}
-    told = (
-        doubt for doubt in comparison.warnings if doubt.code not in said and _counted(doubt, comparison) not in left_out
-    )
-    return (say_doubt(doubt) for doubt in told)
-
-
-def _where(found: Sequence[str], cells: int) -> str:
-    if cells <= 1 or len(found) == cells:
-        return ""
-    left = len(found) - _MOST_PLACES
-    rest = f" and {count(left, 'other cell')}" if left > 0 else ""
-    return f" ({'; '.join(found[:_MOST_PLACES])}{rest})"
 
 
 MOST_SAID: Final = 10

@@ -5,7 +5,7 @@ their own: an alarm where the baseline differs from itself, else that it does no
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pgstrata.compare.headlines import DIFFERENT
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Lane, Verdict
@@ -14,7 +14,7 @@ from pgstrata.model.metrics import METRICS, SUSTAINED_RATE
 from pgstrata.model.runs import RunRecord, RunStatus
 from pgstrata.model.study import Study
 from pgstrata.report.sentences.findings import say_doubt
-from pgstrata.report.sentences.names import count, name_environment, name_where, say_objectives
+from pgstrata.report.sentences.names import count, join_names, name_environment, name_where, say_objectives
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.report.sentences.verdicts import (
     name_reference,
@@ -233,19 +233,31 @@ def _blocks(case: Case) -> str:
 
 def places(case: Case) -> str:
     """The cells of a case in words."""
-    *others, last = [name_where(item.cell, case.experiment) for item in case.items]
-    return f"{', '.join(others)} and {last}" if others else last
+    return join_names([name_where(item.cell, case.experiment) for item in case.items])
 
 
 def _say_insufficient(case: Case) -> str:
-    where = say_on(places(case))
     if case.why:
-        return f"no comparison of {case.name} with {case.base}{where}: {case.why}"
+        return f"no comparison of {case.name} with {case.base}{say_on(places(case))}: {case.why}"
+    return f"not enough blocks yet to compare {case.name} with {_say_lack(case)}"
+
+
+def _say_lack(case: Case) -> str:
+    """14 on select-only: 8 usable blocks so far, an interval needs 9; the plan has only 8."""
     usable = _blocks(case).replace("block", "usable block")
     needed = max(map(needed_blocks, case.items))
-    text = f"too early to tell {case.name} from {case.base}{where}: {usable}, an interval needs {needed}"
+    text = f"{case.base}{say_on(places(case))}: {usable} so far, an interval needs {needed}"
     planned = case.items[0].planned_blocks
-    return f"{text}, and the plan has only {planned}" if planned < needed else text
+    return f"{text}; the plan has only {planned}" if planned < needed else text
+
+
+def gather_early(cases: Sequence[Case]) -> list[Case]:
+    """The cases, those that lack the same blocks for an interval as one that has the names of all."""
+    groups: dict[str, list[Case]] = {}
+    for number, case in enumerate(cases):
+        early = case.verdict is Verdict.INSUFFICIENT and not case.why
+        groups.setdefault(_say_lack(case) if early else str(number), []).append(case)
+    return [replace(group[0], name=join_names([case.name for case in group])) for group in groups.values()]
 
 
 def _why(answer: Answer, comparison: Comparison) -> str:

@@ -1,6 +1,7 @@
 """How environments, factors and cells are called in sentences, tables and charts."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from pgstrata.model.answer import ALL_CELLS
@@ -14,6 +15,7 @@ _AGAIN = {
     ControlKind.REBUILD: "on data built anew",
 }
 TOGETHER: Final = "all cells together"
+_LONGEST_LEVEL: Final = 80
 _OF_BYTES: Final = frozenset({"vm.memory", "limits.memory", "limits.read_bytes", "limits.write_bytes"})
 
 
@@ -29,9 +31,12 @@ def name_environment(environment: Environment, experiment: Experiment) -> str:
 
 
 def _levels(environment: Environment) -> str:
+    """Its levels; its own name where one of them is as long as a script."""
     if not environment.levels:
         return environment.server.text
     first, *others = (_render_level(level) for level in environment.levels)
+    if max(map(len, (first, *others))) > _LONGEST_LEVEL:
+        return environment.name
     return f"{first} ({', '.join(others)})" if others else first
 
 
@@ -149,3 +154,21 @@ def say_claim(cell: Cell) -> str:
 
 
 count: Final = render_count
+
+
+def join_names(names: Sequence[str]) -> str:
+    """15; 15 and 16; 15, 16 and 17."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+# With these a sentence may begin; anything else is the name of an environment.
+_FIRST_WORDS: Final = (
+    "no ", "the ", "too ", "nothing ", "an ", "a ", "all ", "not ", "stopped ", "both ", "median ", "single ",
+    "effect ", "along ", "factors, ", "found ", "this ", "transactions ",
+)  # fmt: skip
+
+
+def capitalise(text: str) -> str:
+    """First letter upper case, the rest as it is; environments keep their spelling."""
+    return text[:1].upper() + text[1:] if text.startswith(_FIRST_WORDS) else text

@@ -1,0 +1,76 @@
+"""The matrix of effects: who stands where, how deep a field is, and how it is shown."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from pgstrata.model.experiment import Cell
+from pgstrata.report.answer.document import make_document
+from pgstrata.report.answer.matrix import depth, effects_matrix
+from pgstrata.report.blocks.page import emit_page
+from rendering import render_terminal, render_text
+
+
+def versions(desk, *numbers):
+    return tuple(desk.environment(f"pg{number}", (("server", str(number)),)) for number in numbers)
+
+
+def only(cell):
+    return (cell("simple-update"),)
+
+
+def cell(workload):
+    return Cell(workload=workload, scale=10, clients=2, threads=2)
+
+
+def test_one_effect_needs_no_matrix(desk):
+    answer = desk.answer(environments=versions(desk, 16, 18), effects=(1.0, 0.9), cells=only(cell))
+    assert effects_matrix(answer) is None
+
+
+def test_cells_are_rows_where_they_are_more_than_the_environments(desk):
+    matrix = effects_matrix(desk.answer(environments=versions(desk, 16, 18), effects=(1.0, 0.9)))
+    assert (matrix.corner, matrix.columns) == ("workload", ("18",))
+    assert len(matrix.rows) == 2
+    assert [row[0].verdict for row in matrix.effects] == ["worse", "worse"]
+
+
+def test_a_few_environments_with_one_cell_stand_beside_each_other(desk):
+    answer = desk.answer(environments=versions(desk, 14, 15, 16), effects=(1.0, 0.9, 1.2), cells=only(cell))
+    matrix = effects_matrix(answer)
+    assert matrix.columns == ("15", "16")
+    assert len(matrix.rows) == 1
+
+
+def test_many_environments_are_rows(desk):
+    numbers = range(10, 20)
+    answer = desk.answer(environments=versions(desk, *numbers), effects=(1.0,) * 10, cells=only(cell))
+    assert effects_matrix(answer).rows == tuple(str(number) for number in numbers)[1:]
+
+
+@pytest.mark.parametrize(
+    ("effect", "shade"), [(1.0, 0), (1.02, 0), (1.04, 1), (1.1, 2), (0.9, 2), (1.3, 3), (2.0, 4), (0.5, 4), (None, 4)]
+)
+def test_a_field_is_deeper_the_larger_the_change(effect, shade):
+    assert depth(effect, 0.03) == shade
+
+
+def test_it_is_shown_everywhere_and_without_colour(desk):
+    answer = desk.answer(environments=versions(desk, 14, 15, 16), effects=(1.0, 0.9, 1.2))
+    page = emit_page(make_document(answer))
+    assert "Difference in throughput from 14" in page
+    assert "▼ -10" in page.replace("\N{NO-BREAK SPACE}", " ")
+    assert "Difference in throughput from 14" in render_text(answer)
+
+
+def test_a_narrow_terminal_shows_the_columns_that_fit_and_counts_the_others(desk):
+    numbers = range(10, 20)
+    cells = tuple(cell(name) for name in ("a-long-name-of-a-workload", "another-long-name", "a-third-long-name"))
+    answer = desk.answer(environments=versions(desk, *numbers), effects=(1.0,) * 10, cells=cells)
+    stream = io.StringIO()
+    Console(file=stream, width=60).print(render_terminal(answer, 60))
+    assert "more: see the report" in stream.getvalue()
+    assert max(len(line.rstrip()) for line in stream.getvalue().splitlines()) <= 60
