@@ -48,13 +48,14 @@ def test_a_traceback_cannot_control_the_terminal(tmp_path):
     assert "\x1b" not in done.stderr
 
 
-def test_the_last_line_is_written_anew_all_the_same():
+def test_the_screen_is_drawn_anew_all_the_same():
     stream = io.StringIO()
     sink = TerminalSink(make_plain(stream))
     sink.emit(Event(kind=EventKind.WARNING, text="the disk\r\x1b[2Kis quiet"))
     sink.close()
-    assert stream.getvalue().startswith("\r\x1b[2K")
-    assert stream.getvalue().count("\x1b") == 2
+    assert stream.getvalue().startswith("\r\x1b[0J")
+    # once before the lines, and to go up and erase at the end
+    assert stream.getvalue().count("\x1b") == 3
     assert "the disk??[2Kis quiet\n" in stream.getvalue()
 
 

@@ -19,9 +19,10 @@ def make_plain(stream: TextIO) -> TextIO:
     return cast("TextIO", _PlainStream(stream))
 
 
-def erase_line(stream: TextIO) -> None:
-    """Erase the current line: the only control sequence besides styles that is let through."""
-    getattr(stream, "write_control", stream.write)("\r\x1b[2K")
+def erase_lines(stream: TextIO, number: int) -> None:
+    """Erase so many lines above the cursor, and what follows: the only control sequences that are let through."""
+    up = f"\x1b[{number}A" if number > 0 else ""
+    getattr(stream, "write_control", stream.write)(f"{up}\r\x1b[0J")
 
 
 class _PlainStream:

@@ -1,4 +1,4 @@
-"""Progress while a plan is carried out: one living line on a terminal, plain lines elsewhere, or JSON lines."""
+"""Progress while a plan is carried out: a living screen on a terminal, plain lines elsewhere, or JSON lines."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from typing import Final, TextIO
 from pgstrata.app.answer import load_answer
 from pgstrata.app.resuming import repeat_command
 from pgstrata.app.run import Reboots, RunOutcome, default_study, go_home, run_experiment
-from pgstrata.cli.plain import erase_line
+from pgstrata.cli.live import Screen
+from pgstrata.cli.plain import erase_lines
 from pgstrata.conduct.loop import Ending
 from pgstrata.errors import DiskFullError, InterruptedByUserError, PgstrataError
+from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.events import Event, EventKind, Events
@@ -52,7 +54,7 @@ def run_with_progress(
     out = sys.stderr if events else sys.stdout
     print(f"study: {stored}", file=out)
     print(_chosen(plan, file), file=out)
-    sink = choose_sink(events=events)
+    sink = choose_sink(events=events, experiment=plan.experiment)
     repeated = repeat_command(stored.identity, file, sys.argv[1:]) if resume else None
     reboots = Reboots(allowed=reboot or resume, repeated=repeated)
     try:
@@ -131,11 +133,11 @@ _AS_BEFORE: Final = "as before"
 _FEW: Final = 10
 
 
-def choose_sink(*, events: bool) -> Sink:
-    """Where events go: JSON lines, a terminal's living line, or plain lines."""
+def choose_sink(*, events: bool, experiment: Experiment | None = None) -> Sink:
+    """Where events go: JSON lines, a terminal's screen, or plain lines."""
     if events:
         return JsonSink(sys.stdout)
-    return TerminalSink(sys.stdout) if sys.stdout.isatty() else PlainSink(sys.stdout)
+    return TerminalSink(sys.stdout, experiment) if sys.stdout.isatty() else PlainSink(sys.stdout)
 
 
 class Sink(Events):
@@ -157,10 +159,11 @@ class Sink(Events):
     def close(self) -> None:
         """Leave the terminal as it was."""
 
-    def _write(self, text: str, *, anew: bool = False) -> None:
+    def _write(self, text: str, *, above: int | None = None) -> None:
+        """Write text, after the `above` lines above have been erased."""
         try:
-            if anew:
-                erase_line(self._out)
+            if above is not None:
+                erase_lines(self._out, above)
             self._out.write(text)
             self._out.flush()
         except OSError as error:
@@ -177,7 +180,7 @@ class JsonSink(Sink):
     """One JSON object a line, for other programs."""
 
     def emit(self, event: Event) -> None:
-        fields = {key: value for key, value in asdict(event).items() if value not in ("", None)}
+        fields = {key: value for key, value in asdict(event).items() if value not in ("", None, ())}
         self._write(f"{json.dumps(fields)}\n")
 
 
@@ -191,45 +194,57 @@ class PlainSink(Sink):
 
 
 class TerminalSink(Sink):
-    """Finished things scroll by; the last line lives: what runs now, throughput as it comes, time left."""
+    """A screen that lives below what is told once: notes, warnings and runs that failed.
 
-    def __init__(self, out: TextIO) -> None:
+    Args:
+        out: a terminal.
+        experiment: gives names to its environments.
+    """
+
+    def __init__(self, out: TextIO, experiment: Experiment | None = None) -> None:
         super().__init__(out)
-        self._left = ""
+        self._screen = Screen(experiment=experiment)
+        self._shown: list[str] = []
 
     def emit(self, event: Event) -> None:
-        if event.seconds_left is not None:
-            self._left = f" · {render_duration(event.seconds_left)} left"
-        line = self._line(event)
-        if line:
-            self._write(f"{line}\n", anew=True)
-        living = _living(event)
-        if living:
-            self._write(f"{living}{self._left}"[: _columns(self._out) - 1], anew=True)
+        self._screen.note(event)
+        told = f"{self._line(event)}\n" if _is_told(event) else ""
+        self._draw(told)
+
+    def _draw(self, told: str = "") -> None:
+        columns, rows = _size(self._out)
+        lines = self._screen.lines(columns - 1, rows - 1)
+        # a terminal that has become narrower has wrapped them
+        above = sum(max(1, -(-len(line) // columns)) for line in self._shown)
+        self._shown = lines
+        self._write(told + "".join(f"{line}\n" for line in lines), above=above)
 
     def close(self) -> None:
+        columns, _ = _size(self._out)
+        above = sum(max(1, -(-len(line) // columns)) for line in self._shown)
+        self._shown = []
         with suppress(PgstrataError):
-            self._write("", anew=True)
+            self._write("", above=above)
 
 
-def _columns(out: TextIO) -> int:
-    try:
-        return os.get_terminal_size(out.fileno()).columns
-    except OSError:
-        return 80
-
-
-def _living(event: Event) -> str:
+def _is_told(event: Event) -> bool:
+    """Whether it stays on the terminal."""
     match event.kind:
-        case EventKind.PROGRESS:
-            rate = "" if event.value is None else f" · {_tps(event.value)} tps"
-            return f"{event.run} · {event.text}{rate}"
-        case EventKind.STEP:
-            return f"{event.run or 'preparing'} · {event.text}"
-        case EventKind.BUILDING:
-            return f"dataset for {event.text}"
+        case EventKind.NOTE | EventKind.WARNING | EventKind.STUDY_STARTED:
+            return True
+        case EventKind.RUN_FINISHED:
+            return event.status != RunStatus.COMPLETED
         case _:
-            return ""
+            return False
+
+
+def _size(out: TextIO) -> tuple[int, int]:
+    """Columns and rows; those of an old terminal where nobody tells."""
+    try:
+        found = os.get_terminal_size(out.fileno())
+    except OSError:
+        return 80, 24
+    return max(20, found.columns), max(5, found.lines)
 
 
 def _doubt(event: Event) -> str:

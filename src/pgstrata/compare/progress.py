@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from pgstrata.compare.pairing.arms import Arms, find_arm, sort_runs
 from pgstrata.compare.statements import open_statements
+from pgstrata.compare.verdicts.comparisons import find, to_comparison
 from pgstrata.compare.verdicts.judging import Judged, Primary, ask, judge_primary
+from pgstrata.model.answer import Comparison
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What a look at the runs found: pairs of environment and cell that are open, and how the headlines stand."""
+
+    pairs: frozenset[tuple[str, str]]
+    headlines: tuple[Comparison, ...] = ()
+
+
 def open_pairs(plan: Plan, runs: Sequence[RunRecord], number: int) -> frozenset[tuple[str, str]]:
+    """The pairs of `look_at`."""
+    return look_at(plan, runs, number).pairs
+
+
+def look_at(plan: Plan, runs: Sequence[RunRecord], number: int) -> Look:
     """What block `number` has to hold, as pairs of environment and cell; empty when everything is decided.
 
     All cells of environments whose headline is open, of the others the cells that are open themselves, controls alike,
@@ -31,7 +47,7 @@ def open_pairs(plan: Plan, runs: Sequence[RunRecord], number: int) -> frozenset[
     experiment = plan.experiment
     question = ask(plan)
     if not question.environments:
-        return frozenset((experiment.baseline, cell.identity) for cell in experiment.cells)
+        return Look(pairs=frozenset((experiment.baseline, cell.identity) for cell in experiment.cells))
     earlier = [run for run in runs if run.block < number]
     arms = sort_runs(earlier, frozenset((experiment.metric,)))
     primary = judge_primary(question, arms)
@@ -44,7 +60,10 @@ def open_pairs(plan: Plan, runs: Sequence[RunRecord], number: int) -> frozenset[
         for name, cell in open_statements(plan, earlier)
         if cell in live and not find_arm(arms, name, cell).is_closed
     }
-    return frozenset(wanted | {(experiment.baseline, cell) for _, cell in wanted})
+    return Look(
+        pairs=frozenset(wanted | {(experiment.baseline, cell) for _, cell in wanted}),
+        headlines=tuple(to_comparison(find(judged, over=False), ()) for judged in primary.headlines.values()),
+    )
 
 
 def _open_cells(primary: Primary, arms: Arms, environment: str, live: Sequence[str]) -> Iterable[str]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
-from pgstrata.compare.progress import open_pairs
+from pgstrata.compare.progress import look_at
 from pgstrata.conduct.cost import SPENT, Costs, UnmeasuredTime, own_seconds
 from pgstrata.conduct.lanes import environments_by_lane, follow_lanes, machines_of
 from pgstrata.conduct.losses import Losses
@@ -17,12 +17,13 @@ from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.visit import conduct_visit
 from pgstrata.errors import PgstrataError, ServerFailedError
+from pgstrata.model.answer import Comparison
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.metrics import SUSTAINED_RATE
 from pgstrata.model.plan import Block, Plan, Visit
 from pgstrata.model.reasons import Notice
 from pgstrata.model.runs import RunRecord, RunStatus
-from pgstrata.ports.events import Event, EventKind
+from pgstrata.ports.events import Event, EventKind, Standing
 from pgstrata.sources.ladders import LADDERS, cut_ladders
 
 # So many failures in a row are no property of one environment any more.
@@ -153,8 +154,10 @@ class Conduct:
         """
         wanted = {run.identity for run in block.runs}
         if self.stop_early:
-            pairs = open_pairs(self.plan, self.records, block.number)
-            wanted = {run.identity for run in block.runs if (run.environment, run.cell) in pairs}
+            look = look_at(self.plan, self.records, block.number)
+            wanted = {run.identity for run in block.runs if (run.environment, run.cell) in look.pairs}
+            if look.headlines and self.records:
+                self._say(Event(kind=EventKind.STANDINGS, standings=tuple(map(_stand, look.headlines))))
             if not wanted:
                 return None
         return frozenset(wanted - self.done)
@@ -251,3 +254,16 @@ class Conduct:
 
     def _say(self, event: Event) -> None:
         self.rig.events.emit(event)
+
+
+def _stand(comparison: Comparison) -> Standing:
+    interval = comparison.interval or comparison.equivalence_interval
+    return Standing(
+        environment=comparison.environment,
+        verdict=comparison.verdict,
+        blocks=comparison.decided_at or comparison.blocks,
+        effect=comparison.effect,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        decided_at=comparison.decided_at or 0,
+    )

@@ -8,6 +8,23 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How an environment stands against the baseline after so many blocks, over all cells or in the only one.
+
+    Ratios to the baseline (0.97 is 3 % less), None where there is none yet; `decided_at` is the number of blocks at the
+    verdict, 0 while the comparison is open.
+    """
+
+    environment: str
+    verdict: str
+    blocks: int
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    decided_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """Something that happened while a plan is carried out; `kind` is stable, the other fields depend on it."""
 
@@ -20,6 +37,7 @@ class Event:
     done: int = 0
     total: int = 0
     seconds_left: float | None = None
+    standings: tuple[Standing, ...] = ()
 
 
 class EventKind(StrEnum):
@@ -31,6 +49,7 @@ class EventKind(StrEnum):
     PROGRESS = "progress"
     RUN_FINISHED = "run_finished"
     BLOCK_FINISHED = "block_finished"
+    STANDINGS = "standings"
     NOTE = "note"
     WARNING = "warning"
     STUDY_FINISHED = "study_finished"

@@ -1,0 +1,153 @@
+"""The screen of a running experiment on a terminal: what runs, how the comparisons stand, what is doubtful."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from pgstrata.model.experiment import Experiment
+from pgstrata.model.runs import RunStatus, Validity
+from pgstrata.ports.events import Event, EventKind, Standing
+from pgstrata.report.sentences.names import name_environment
+from pgstrata.units import render_duration, render_percent_change
+
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_MOST_SECONDS: Final = 40
+_FIGURES: Final = re.compile(r"[\d.,]+")
+_MOST_DOUBTS: Final = 3
+_LEAST_NAME: Final = 12
+_WORDS: Final = {
+    "better": "better",
+    "worse": "worse",
+    "equivalent": "no difference",
+    "negligible": "negligible",
+    "unstable": "unstable",
+    "collapsed": "collapsed",
+}
+# Below this many transactions per second, digits behind the point are shown.
+_FEW: Final = 10
+
+
+@dataclass(slots=True, kw_only=True)
+class _Doubt:
+    """A kind of doubt: the sentence about its first run, and how many runs have it."""
+
+    text: str
+    runs: int = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class Screen:
+    """What is on the screen; `experiment` gives names to environments, None where there is no one experiment."""
+
+    experiment: Experiment | None = None
+    block: str = ""
+    done: int = 0
+    total: int = 0
+    left: float | None = None
+    run: str = ""
+    doing: str = ""
+    rates: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_SECONDS))
+    standings: tuple[Standing, ...] = ()
+    doubts: dict[str, _Doubt] = field(default_factory=dict)
+
+    def note(self, event: Event) -> None:
+        """Take an event in."""
+        if event.seconds_left is not None:
+            self.left = event.seconds_left
+        match event.kind:
+            case EventKind.STUDY_STARTED:
+                self.done, self.total = event.done, event.total
+            case EventKind.STEP | EventKind.PROGRESS | EventKind.BUILDING:
+                self._follow(event)
+            case EventKind.RUN_FINISHED:
+                self.done, self.total = event.done, event.total
+                self._doubt(event)
+            case EventKind.STANDINGS:
+                self.standings = event.standings
+            case _:
+                pass
+
+    def _follow(self, event: Event) -> None:
+        if event.run != self.run:
+            self.run = event.run
+            self.rates.clear()
+        self.doing = f"data for {event.text}" if event.kind is EventKind.BUILDING else event.text
+        if event.kind is EventKind.PROGRESS and event.value is not None:
+            self.rates.append(event.value)
+
+    def _doubt(self, event: Event) -> None:
+        if event.status != RunStatus.COMPLETED or event.validity == Validity.VALID or not event.text:
+            return
+        shape = _FIGURES.sub("", event.text)
+        if shape in self.doubts:
+            self.doubts[shape].runs += 1
+        else:
+            self.doubts[shape] = _Doubt(text=f"{event.validity}: {event.text}")
+
+    def lines(self, columns: int, rows: int) -> list[str]:
+        """At most `rows` lines of at most `columns` characters."""
+        head = [self._head(), self._now()]
+        if self.rates:
+            head.append(f"  {draw_bars(self.rates)}  {_tps(self.rates[-1])} tps")
+        doubts = self._doubts()
+        room = rows - len(head) - len(doubts) - 1
+        standings = self._standings(max(0, room))
+        return [line[:columns] for line in (*head, *standings, *doubts)][:rows]
+
+    def _head(self) -> str:
+        left = "" if self.left is None else f" · at most {render_duration(self.left)} left"
+        return f"{self.done} of at most {self.total} runs{left}"
+
+    def _now(self) -> str:
+        return " · ".join(part for part in (self.run or "preparing", self.doing) if part)
+
+    def _standings(self, room: int) -> list[str]:
+        """A line for each comparison, those that are open first where there is not room for all."""
+        if not self.standings or not room:
+            return []
+        shown = self.standings
+        if len(shown) > room:
+            shown = tuple(sorted(shown, key=lambda each: bool(each.decided_at))[:room])
+        names = [self._name(each.environment) for each in shown]
+        width = max(_LEAST_NAME, *(len(name) for name in names))
+        return [f"{name:<{width}}  {say_standing(each)}" for name, each in zip(names, shown, strict=True)]
+
+    def _name(self, environment: str) -> str:
+        if self.experiment is None:
+            return environment
+        return name_environment(self.experiment.environment(environment), self.experiment)
+
+    def _doubts(self) -> list[str]:
+        found = sorted(self.doubts.values(), key=lambda doubt: -doubt.runs)
+        left = len(found) - _MOST_DOUBTS
+        lines = [f"! {doubt.runs} of {self.done} runs {doubt.text}" for doubt in found[:_MOST_DOUBTS]]
+        return [*lines, *([f"! and {left} other kinds of doubt"] if left > 0 else [])]
+
+
+def say_standing(standing: Standing) -> str:
+    """-3.1 % [-4.2, -1.9]  worse, decided after 7 blocks; or what is known so far."""
+    blocks = f"{standing.blocks} block{'' if standing.blocks == 1 else 's'}"
+    if standing.effect is None:
+        return f"{'':>8}  after {blocks}"
+    change = render_percent_change(standing.effect)
+    interval = ""
+    if standing.low is not None and standing.high is not None:
+        low, high = (render_percent_change(each).removesuffix(" %") for each in (standing.low, standing.high))
+        interval = f" [{low}, {high}]"
+    if standing.decided_at:
+        return f"{change:>8}{interval}  {_WORDS.get(standing.verdict, standing.verdict)}, decided after {blocks}"
+    return f"{change:>8}{interval}  open after {blocks}"
+
+
+def draw_bars(values: deque[float]) -> str:
+    """A bar for each value, from the lowest to the highest."""
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    return "".join(_BARS[round((value - low) / span * (len(_BARS) - 1))] for value in values)
+
+
+def _tps(value: float) -> str:
+    return f"{value:,.0f}" if value >= _FEW else f"{value:.2f}"

@@ -1,0 +1,85 @@
+"""The screen of a running experiment: it fits, says how things stand, and groups what is doubtful."""
+
+import io
+
+import pytest
+
+from pgstrata.cli.live import Screen, draw_bars, say_standing
+from pgstrata.cli.plain import make_plain
+from pgstrata.cli.progress import TerminalSink
+from pgstrata.model.runs import RunStatus, Validity
+from pgstrata.ports.events import Event, EventKind, Standing
+
+OPEN = Standing(environment="18", verdict="inconclusive", blocks=7, effect=0.97, low=0.93, high=1.01)
+DECIDED = Standing(environment="17", verdict="worse", blocks=9, effect=0.9, low=0.88, high=0.92, decided_at=9)
+
+
+def finished(number, text="", status=RunStatus.COMPLETED):
+    validity = Validity.SUSPECT if text else Validity.VALID
+    return Event(
+        kind=EventKind.RUN_FINISHED, run=f"b{number}", done=number, total=40, status=status, validity=validity,
+        text=text, value=1000.0, seconds_left=90.0,
+    )  # fmt: skip
+
+
+def screen(*events):
+    made = Screen()
+    for event in events:
+        made.note(event)
+    return made
+
+
+def test_it_says_what_runs_how_far_it_is_and_how_long_it_takes_at_most():
+    made = screen(finished(3), Event(kind=EventKind.STEP, run="b02/18/select-only", text="warmup"))
+    assert made.lines(80, 24) == ["3 of at most 40 runs · at most 1 min 30 s left", "b02/18/select-only · warmup"]
+
+
+def test_throughput_is_drawn_second_by_second_and_begins_anew_with_each_run():
+    ticks = [Event(kind=EventKind.PROGRESS, run="b1", text=f"{n} s", value=float(n)) for n in range(1, 9)]
+    assert draw_bars(screen(*ticks).rates) == "▁▂▃▄▅▆▇█"
+    assert len(screen(*ticks, Event(kind=EventKind.PROGRESS, run="b2", text="1 s", value=5.0)).rates) == 1
+
+
+def test_comparisons_stand_with_their_intervals_and_say_when_they_were_decided():
+    assert say_standing(OPEN) == "  -3.0 % [-7.0, +1.0]  open after 7 blocks"
+    assert say_standing(DECIDED) == " -10.0 % [-12.0, -8.0]  worse, decided after 9 blocks"
+    assert say_standing(Standing(environment="18", verdict="insufficient", blocks=1)).strip() == "after 1 block"
+
+
+def test_doubts_of_one_kind_are_one_line_with_their_number():
+    made = screen(*(finished(number, f"{number}.5 CPUs were busy elsewhere") for number in range(1, 30)))
+    assert made.lines(100, 24)[-1] == "! 29 of 29 runs suspect: 1.5 CPUs were busy elsewhere"
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 6), (20, 5), (200, 60)])
+def test_it_fits_however_much_there_is_to_say(columns, rows):
+    many = tuple(
+        Standing(
+            environment=f"an environment with a long name {n}", verdict="worse", blocks=n, effect=0.9, low=0.8, high=1.0
+        )
+        for n in range(60)
+    )
+    doubts = [finished(n, f"doubt of kind {chr(97 + n)}") for n in range(9)]
+    made = screen(*doubts, Event(kind=EventKind.STANDINGS, standings=many))
+    lines = made.lines(columns, rows)
+    assert len(lines) <= rows
+    assert all(len(line) <= columns for line in lines)
+
+
+def test_where_not_all_fit_those_that_are_open_are_shown():
+    made = screen(Event(kind=EventKind.STANDINGS, standings=(*[DECIDED] * 20, OPEN)))
+    assert any(line.startswith("18 ") for line in made.lines(80, 8))
+
+
+def test_on_a_terminal_only_what_has_to_stay_scrolls_by():
+    stream = io.StringIO()
+    sink = TerminalSink(make_plain(stream))
+    sink.emit(finished(1))
+    sink.emit(finished(2, "the server died", status=RunStatus.FAILED))
+    sink.emit(Event(kind=EventKind.NOTE, text="a note"))
+    sink.close()
+    left = [part.rpartition("\x1b[0J")[2] for part in stream.getvalue().split("\n")]
+    assert any("failed: the server died" in line for line in left)
+    assert "a note" in left
+    assert not any(line.startswith("[1/40]") for line in left)
+    assert stream.getvalue().endswith("\x1b[0J")
