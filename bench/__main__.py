@@ -38,7 +38,9 @@ from real_noise import measure_real_noise
 from remote import measure_remote
 from reset import measure_reset
 from rounds import measure_rounds
+from sending import measure_dataset_transfer
 from slices import measure_slices
+from ssh_sampling import measure_ssh_sampling
 from startup import measure_startup
 from statements import measure_statements
 from structure import measure_structure
@@ -71,6 +73,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "switch": measure_switch,
     "statements": measure_statements,
     "remote": measure_remote,
+    "ssh-sampling": measure_ssh_sampling,
+    "dataset-transfer": measure_dataset_transfer,
     "slices": measure_slices,
     "rounds": measure_rounds,
     "visit": measure_visit,
