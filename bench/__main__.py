@@ -27,6 +27,7 @@ from large_study import measure_large_study
 from largest_plan import measure_largest_plan
 from live import measure_live, measure_live_runs, measure_live_writing
 from loading import measure_loading
+from merged import measure_merged
 from objective import measure_objective
 from observer import measure_observer, measure_overhead
 from order_entry import measure_order_entry
@@ -61,6 +62,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "why": measure_why,
     "boots": measure_boots,
     "peaks": measure_peaks,
+    "merged": measure_merged,
     "reset": measure_reset,
     "loading": measure_loading,
     "drivers": measure_drivers,
