@@ -16,6 +16,7 @@ from attribution import measure_attribution
 from background_load import measure_background_load
 from bank.measure import measure_bank
 from bisection import measure_bisection
+from boot import measure_boot
 from boots import measure_boots
 from causes import measure_causes
 from cpu import measure_cpu
@@ -60,6 +61,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "largest-plan": measure_largest_plan,
     "import": measure_importing,
     "why": measure_why,
+    "boot": measure_boot,
     "boots": measure_boots,
     "peaks": measure_peaks,
     "merged": measure_merged,

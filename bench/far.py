@@ -35,18 +35,26 @@ def far_rig() -> Iterator[FarRig | None]:
         print(f"    no figures: {reason}")
         yield None
         return
+    with storing_apart() as work:
+        there = work / "there"
+        there.mkdir()
+        with (
+            sshd.far_hosts(work / "rig", 1, [sshd.own_folders(there)]) as (far,),
+            patch.dict(os.environ, {SSH_CONFIG: far.config}),
+        ):
+            yield FarRig(far=far, work=work)
+
+
+@contextmanager
+def storing_apart() -> Iterator[Path]:
+    """A folder in memory; in one below it pgstrata stores meanwhile what it would otherwise keep."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     work = Path(tempfile.mkdtemp(prefix="pgstrata-bench-", dir=memory))
     try:
         work.chmod(0o755)
-        there = work / "there"
-        there.mkdir()
         (work / "here").mkdir()
-        with (
-            sshd.far_hosts(work / "rig", 1, [sshd.own_folders(there)]) as (far,),
-            patch.dict(os.environ, {SSH_CONFIG: far.config, **_stored(work / "here")}),
-        ):
-            yield FarRig(far=far, work=work)
+        with patch.dict(os.environ, _stored(work / "here")):
+            yield work
     finally:
         shutil.rmtree(work)
 
