@@ -16,6 +16,7 @@ from attribution import measure_attribution
 from background_load import measure_background_load
 from bank.measure import measure_bank
 from bisection import measure_bisection
+from boot import measure_boot
 from boots import measure_boots
 from causes import measure_causes
 from cpu import measure_cpu
@@ -27,6 +28,7 @@ from large_study import measure_large_study
 from largest_plan import measure_largest_plan
 from live import measure_live, measure_live_runs, measure_live_writing
 from loading import measure_loading
+from merged import measure_merged
 from objective import measure_objective
 from observer import measure_observer, measure_overhead
 from order_entry import measure_order_entry
@@ -38,7 +40,9 @@ from real_noise import measure_real_noise
 from remote import measure_remote
 from reset import measure_reset
 from rounds import measure_rounds
+from sending import measure_dataset_transfer
 from slices import measure_slices
+from ssh_sampling import measure_ssh_sampling
 from startup import measure_startup
 from statements import measure_statements
 from structure import measure_structure
@@ -57,8 +61,10 @@ BENCHMARKS: dict[str, Benchmark] = {
     "largest-plan": measure_largest_plan,
     "import": measure_importing,
     "why": measure_why,
+    "boot": measure_boot,
     "boots": measure_boots,
     "peaks": measure_peaks,
+    "merged": measure_merged,
     "reset": measure_reset,
     "loading": measure_loading,
     "drivers": measure_drivers,
@@ -71,6 +77,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "switch": measure_switch,
     "statements": measure_statements,
     "remote": measure_remote,
+    "ssh-sampling": measure_ssh_sampling,
+    "dataset-transfer": measure_dataset_transfer,
     "slices": measure_slices,
     "rounds": measure_rounds,
     "visit": measure_visit,

@@ -54,7 +54,7 @@ blocks = {blocks}
 server = "embedded"
 [[cells]]
 workload = "{workload}"
-scale = 10
+scale = {scale}
 clients = 2
 run = "{seconds}s"
 warmup = "1s"
@@ -67,38 +67,42 @@ class Silence:
     def emit(self, event: Event) -> None: ...
 
 
-def plan_runs(folder: Path, workload: str, blocks: int, seconds: int) -> Plan:
+def plan_runs(folder: Path, workload: str, blocks: int, seconds: int, scale: int = 10) -> Plan:
     """An experiment on the embedded server, run by run."""
     file = folder / "experiment.toml"
-    file.write_text(EXPERIMENT.format(workload=workload, blocks=blocks, seconds=seconds))
+    file.write_text(EXPERIMENT.format(workload=workload, blocks=blocks, seconds=seconds, scale=scale))
     return load_plan(file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneServer:
-    """A server that is up for a benchmark, and what runs on it are made with."""
+    """A server that is up for a benchmark, and what runs on it are made with; `dataset` is the folder of its data,
+    which no server uses.
+    """
 
     plan: Plan
     rig: Rig
     machine: Machine
     server: RunningServer
+    dataset: str
 
 
 @contextmanager
-def one_server() -> Iterator[OneServer]:
+def one_server(scale: int = 10) -> Iterator[OneServer]:
     """The embedded server on a fresh clone, read-only and with two clients, tried once."""
     with tempfile.TemporaryDirectory() as name, open_machine(print) as machine:
-        plan = plan_runs(Path(name), "select-only", 7, SECONDS)
+        plan = plan_runs(Path(name), "select-only", 7, SECONDS, scale)
         with StudyStore.create(Path(name) / "study", plan, __version__) as store:
             rig = make_rig(plan, machine, store, Silence(), name)
             environment, cell = plan.experiment.environments[0], plan.experiment.cells[0]
             with targets_entered(rig, [environment]):
                 supply = rig.supply(environment)
                 preflight(rig, plan, plan.runs[:1], Losses(rig=rig, plan=plan))
-                clone = supply.datasets.clone(supply.datasets.ensure(environment, supply.build, cell), "bench")
+                dataset = supply.datasets.ensure(environment, supply.build, cell)
+                clone = supply.datasets.clone(dataset, "bench")
                 server = supply.control.start(environment, supply.build, clone)
                 try:
-                    yield OneServer(plan=plan, rig=rig, machine=machine, server=server)
+                    yield OneServer(plan=plan, rig=rig, machine=machine, server=server, dataset=dataset.location)
                 finally:
                     supply.control.stop(server)
                     supply.datasets.discard(clone)

@@ -50,6 +50,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "two-hosts": _tests("two-hosts", "both hosts are restored after a kill"),
     "boots": _tests("boots", "studies that boot another machine, or this one, are killed; the boots are forged"),
     "own-reboots": _tests("own-reboots", "a real machine with systemd, in QEMU, reboots itself through a whole study"),
+    "vm-plan": _tests("vm-plan", "a virtual machine boots two kernels through a plan; it and pgstrata are killed"),
     "bundles": _tests("bundles", "further kept studies show the same in a bundle"),
     "faults": Part(
         title="a thousand faults of disks, processes and servers",

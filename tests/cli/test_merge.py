@@ -119,6 +119,34 @@ def test_three_machines_of_a_type_say_something_of_it_and_one_does_not(merged):
     assert "not the same everywhere" in text
 
 
+def test_two_types_are_compared_by_their_machines_and_not_by_their_blocks(place):
+    parts = {"s1": 1000, "s22": 1050, "s333": 980, "l4444": 1010, "l55555": 1040, "l666666": 985, "m7777777": 1300}
+    for number, (name, base) in enumerate(parts.items(), start=1):
+        facts = {"s": SMALL, "l": LARGE, "m": SMALL | {"host.cpus": "16"}}[name[0]]
+        write(place, name, base, 1.1, facts=facts, boot=f"types{number}")
+    run(place, "merge", *parts, "-o", "types")
+    level, effect = document(place, "types")["types_between"]
+    assert (level["compared"], level["environment"], effect["compared"]) == ("level", "pg17", "effect")
+    assert (level["instances"], level["base_instances"]) == (3, 3)
+    # each machine differs from the others beyond doubt, and the types do not
+    assert level["interval"][0] < 1 < level["interval"][1]
+    assert all(item["verdict"] != "equivalent" for item in document(place, "types")["levels_between"])
+    text = " ".join(run(place, "show", "types").split())
+    assert "no difference is shown" in text
+    assert "Nothing can be claimed about the type of m7777777" in text
+
+
+def test_types_whose_machines_are_all_apart_differ(place):
+    parts = {"t1": 1000, "t22": 1010, "t333": 990, "u4444": 1300, "u55555": 1290, "u666666": 1315}
+    for number, (name, base) in enumerate(parts.items(), start=1):
+        write(place, name, base, 1.1, facts=SMALL if name[0] == "t" else LARGE, boot=f"apart{number}")
+    run(place, "merge", *parts, "-o", "apart")
+    level, _ = document(place, "apart")["types_between"]
+    assert level["effect"] == pytest.approx(1.3, rel=0.01)
+    assert level["interval"][0] > 1.2
+    assert "differs, +30" in " ".join(run(place, "show", "apart").split())
+
+
 def test_a_merged_study_is_reported_and_judged(merged):
     assert run(merged, "report", "all") == "report: all/report.html\n"
     page = (merged / "all" / "report.html").read_text()

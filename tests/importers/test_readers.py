@@ -44,6 +44,18 @@ def test_runs_of_a_pgbench_without_banner_begin_with_their_vacuum():
     assert values(read("pgbench", old * 3), "tps") == [3976.442323] * 3
 
 
+@pytest.mark.parametrize(
+    ("version", "tps", "latency"),
+    [("9.1.24", 5453.217669, None), ("9.2.23", 6837.633486, None), ("9.3.19", 5824.533305, None),
+     ("9.4.14", 5256.145212, 0.000382)],
+)  # fmt: skip
+def test_the_pgbench_of_old_majors_is_read(version, tps, latency):
+    found = read("pgbench", (FOREIGN / "pgbench" / f"{version}.txt").read_text())
+    assert values(found, "tps") == [tps]
+    assert found.results[0].measurements.get("latency_mean") == latency
+    assert found.unusable == ()
+
+
 def test_a_pgbench_that_was_refused_says_why():
     found = read("pgbench", 'pgbench: error: connection to server failed: FATAL:  role "x" does not exist\n')
     assert found.results == ()

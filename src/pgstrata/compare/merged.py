@@ -4,7 +4,7 @@ A block belongs to one part: environments of different parts never share one. Wi
 block by block, by the rule of a study, and the headlines of all parts share the error probability. Between parts
 nothing was measured side by side. Effects and levels are compared by the unpaired form, exploratory, and a difference
 of levels is confounded with everything else that differs between the parts. For a type of machine, the machine is the
-replicate.
+replicate: blocks of one machine say nothing of how much machines of its type scatter.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ from pgstrata.model.merged import (
     HOST,
     LEAST_INSTANCES,
     Between,
+    Compared,
     MergedAnswer,
     MergedPart,
     PartComparison,
+    TypeDifference,
     TypeEffect,
     Unlike,
 )
 from pgstrata.stats.ranks import FloatArray
-from pgstrata.stats.student import two_sided_point
+from pgstrata.stats.student import two_sided_point, welch_interval
 from pgstrata.stats.unpaired import decide_unpaired
 from pgstrata.units import Direction
 
@@ -78,6 +80,7 @@ def merge_parts(name: str, factor: str, parts: Sequence[MergedPart]) -> MergedAn
         effects=tuple(_compare_effects(judged)),
         levels=tuple(_compare_levels(judged)),
         types=tuple(_judge_types(judged)) if factor == HOST else (),
+        type_differences=tuple(_compare_types(judged)) if factor == HOST else (),
         unlike=_unlike_settings(parts),
     )
 
@@ -165,10 +168,15 @@ def _between(
 # ------------------------------------------------------------------------------------------------ types of machines
 
 
+def _by_type(judged: _JudgedParts) -> dict[str, list[Sequence[Judged]]]:
+    kinds: dict[str, list[Sequence[Judged]]] = {}
+    for part, found in judged:
+        kinds.setdefault(part.kind, []).append(found)
+    return kinds
+
+
 def _judge_types(judged: _JudgedParts) -> Iterator[TypeEffect]:
-    kinds = dict.fromkeys(part.kind for part, _ in judged)
-    for kind in kinds:
-        members = [found for part, found in judged if part.kind == kind]
+    for kind, members in _by_type(judged).items():
         for place, one in enumerate(members[0]):
             if one.pairing.control is None:
                 yield _judge_type(kind, [found[place] for found in members])
@@ -177,8 +185,7 @@ def _judge_types(judged: _JudgedParts) -> Iterator[TypeEffect]:
 def _judge_type(kind: str, machines: Sequence[Judged]) -> TypeEffect:
     """Student's t over the estimates of the machines; each counts once, whatever its number of blocks."""
     name = machines[0].pairing.environment
-    estimates = [each.decision.estimate for each in machines if each.pairing.is_estimable]
-    centres = np.array([found.centre for found in estimates if found is not None])
+    centres = _effects_of(machines)
     if not kind or centres.size < LEAST_INSTANCES:
         return TypeEffect(kind=kind, environment=name, instances=len(machines))
     sign, mean = machines[0].pairing.question.sign, float(centres.mean())
@@ -191,6 +198,59 @@ def _judge_type(kind: str, machines: Sequence[Judged]) -> TypeEffect:
         instances=len(machines),
         effect=to_ratio(sign * mean),
         interval=Interval(low=low, high=high),
+    )
+
+
+def _effects_of(machines: Sequence[Judged]) -> FloatArray:
+    """Oriented log effects of one environment, one of each machine that has an estimate."""
+    estimates = [each.decision.estimate for each in machines if each.pairing.is_estimable]
+    return np.array([found.centre for found in estimates if found is not None])
+
+
+def _levels_of(machines: Sequence[Judged]) -> FloatArray:
+    """Logarithms of the metric of the baseline, one of each machine: the median of its blocks."""
+    levels = [each.pairing.base_levels for each in machines]
+    known = [np.log(found[np.isfinite(found) & (found > 0)]) for found in levels]
+    return np.array([float(np.median(found)) for found in known if found.size])
+
+
+def _compare_types(judged: _JudgedParts) -> Iterator[TypeDifference]:
+    """Each type against the first one, of those with enough machines: the baseline's metric, then the effects."""
+    enough = {kind: found for kind, found in _by_type(judged).items() if kind and len(found) >= LEAST_INSTANCES}
+    if not enough:
+        return
+    (reference, base), *others = enough.items()
+    for kind, members in others:
+        for place, one in enumerate(base[0]):
+            sides = [[found[place] for found in each] for each in (members, base)]
+            if place == 0:
+                values, base_values = map(_levels_of, sides)
+                baseline = one.pairing.question.baseline
+                yield from _type_difference((kind, values), (reference, base_values), baseline, Compared.LEVEL)
+            if one.pairing.control is None:
+                sign = one.pairing.question.sign
+                values, base_values = (sign * _effects_of(each) for each in sides)
+                name = one.pairing.environment
+                yield from _type_difference((kind, values), (reference, base_values), name, Compared.EFFECT)
+
+
+def _type_difference(
+    side: tuple[str, FloatArray], base: tuple[str, FloatArray], environment: str, compared: Compared
+) -> Iterator[TypeDifference]:
+    """Welch's t over values of machines; nothing where too few of them have one."""
+    (kind, values), (reference, base_values) = side, base
+    if min(values.size, base_values.size) < LEAST_INSTANCES:
+        return
+    low, high = welch_interval(values, base_values, _ERROR)
+    yield TypeDifference(
+        kind=kind,
+        reference=reference,
+        environment=environment,
+        compared=compared,
+        instances=values.size,
+        base_instances=base_values.size,
+        effect=to_ratio(float(values.mean() - base_values.mean())),
+        interval=Interval(low=to_ratio(low), high=to_ratio(high)),
     )
 
 

@@ -49,11 +49,13 @@ cd -- "$1" || exit
 # half as long again as sending. ssh itself lets nobody change them on their way; what is left are accidents.
 _THOROUGH: Final = 256 << 20
 
+# Names in bin/, each ended by a NUL, then a line with the first bytes of each: three processes, not three for each.
 _HEADERS: Final = r"""
-for file in "$1"/bin/*; do
-    [ -f "$file" ] && printf '%s %s\n' "$(head -c 20 -- "$file" | od -An -v -tx1 | tr -d ' \n')" "${file##*/}"
-done
-:
+export LC_ALL=C
+cd -- "$1/bin" 2>/dev/null || exit 0
+set -- -L . -maxdepth 1 -type f -size +19c
+find "$@" -printf '%f\0' | sort -z
+find "$@" -printf '%f\0' | sort -z | xargs -0 -r head -q -c 20 -- | od -An -v -w20 -tx1
 """
 
 
@@ -148,8 +150,8 @@ def _survey(target: Host) -> str:
 
 
 def _refuse_foreign(source: Host, path: str, machine: str, target: str) -> None:
-    for line in source.run(Command(argv=("sh", "-c", _HEADERS, "sh", path))).text.splitlines():
-        header, _, program = line.partition(" ")
+    *names, headers = source.run(Command(argv=("sh", "-c", _HEADERS, "sh", path))).text.split("\0")
+    for program, header in zip(names, headers.splitlines(), strict=False):  # one may have gone meanwhile
         if built_for := foreign_architecture(bytes.fromhex(header), machine):
             what = f"{path}/bin/{program} is a program for {built_for}, and that host is {machine}"
             remedy = f"name a server that was built for {machine}, such as one that is installed there"

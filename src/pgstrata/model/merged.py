@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from pgstrata.model.answer import Comparison, Interval, Verdict
@@ -81,6 +82,36 @@ class TypeEffect:
     interval: Interval | None = None
 
 
+class Compared(StrEnum):
+    """What two types of machines are compared by: the metric itself, or an environment's ratio to the baseline."""
+
+    LEVEL = "level"
+    EFFECT = "effect"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeDifference:
+    """Machines of one type against those of another one, each machine counted once, at 95 % confidence.
+
+    There is none for a type with fewer than `LEAST_INSTANCES` machines. `effect` is the value of `kind` ÷ the value of
+    `reference`; `instances` and `base_instances` are the numbers of machines.
+    """
+
+    kind: str
+    reference: str
+    environment: str
+    compared: Compared
+    instances: int
+    base_instances: int
+    effect: float
+    interval: Interval
+
+    @property
+    def differs(self) -> bool:
+        """Whether the interval excludes that both types are equal."""
+        return not self.interval.low <= 1.0 <= self.interval.high
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedAnswer:
     """All results of a merged study.
@@ -95,4 +126,5 @@ class MergedAnswer:
     effects: tuple[Between, ...]
     levels: tuple[Between, ...]
     types: tuple[TypeEffect, ...]
+    type_differences: tuple[TypeDifference, ...]
     unlike: tuple[str, ...]

@@ -2,6 +2,9 @@
 # Arguments: folder of the data, folder of the WAL if it lies apart (each may be empty), process ids, the postmaster's among
 # them. Output: "wall SECONDS" once, "device data MAJOR:MINOR ..." and "device wal ..." where they are known; each sample
 # begins with "@ SECONDS_SINCE_BOOT", "title PID TITLE" stands before the first lines of a process, the rest is FILE:LINE.
+# grep and sleep begin in half the time without the tables of UTF-8
+LC_ALL=C
+export LC_ALL
 lines='^([0-9 ]|cpu |ctxt |procs_|pgfault |pgmajfault |Mem(Total|Available):|Dirty:|Writeback:|some |(read|write)_bytes|'
 lines="$lines(non)?voluntary_)"
 host="/proc/loadavg /proc/stat /proc/vmstat /proc/meminfo /proc/diskstats"

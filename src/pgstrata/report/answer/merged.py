@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from pgstrata.model.answer import ALL_CELLS, Comparison, Verdict
 from pgstrata.model.experiment import Experiment
-from pgstrata.model.merged import HOST, LEAST_INSTANCES, Between, MergedAnswer, TypeEffect
+from pgstrata.model.merged import HOST, LEAST_INSTANCES, Between, Compared, MergedAnswer, TypeDifference, TypeEffect
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.model import Column, Document, Listing, Paragraph, Remark, Section, Table, Tone, begin, end
 from pgstrata.report.figures.effects import NamedDifference, choose_domain, draw_differences
@@ -191,13 +191,17 @@ def _types(answer: MergedAnswer) -> Iterator[Section]:
         return
     experiment = answer.parts[0].study.plan.experiment
     base = name_baseline(experiment)
-    said = tuple(end(say_type(item, base, experiment)) for item in known)
+    said = (
+        *(say_type(item, base, experiment) for item in known),
+        *(say_type_difference(item, base, experiment) for item in answer.type_differences),
+    )
     note = (
         "Each machine counts once, whatever its number of blocks. The 95 % confidence intervals are by Student's t, "
-        "which assumes that the machines are a random choice from all of their type, and that their effects are "
-        "normally distributed. Exploratory."
+        "between types in Welch's form, which assumes that the machines are a random choice from all of their type, "
+        "and that their logarithms are normally distributed. Exploratory: each interval by itself is wrong in at most "
+        "5 % of such studies."
     )
-    yield Section("Types of machines", (Paragraph(note, Tone.NOTE), Listing(said)), brief=True)
+    yield Section("Types of machines", (Paragraph(note, Tone.NOTE), Listing(tuple(map(end, said)))), brief=True)
 
 
 def say_type(item: TypeEffect, base: str, experiment: Experiment) -> str:
@@ -206,6 +210,25 @@ def say_type(item: TypeEffect, base: str, experiment: Experiment) -> str:
     what = METRICS[experiment.metric].title
     figures = f"{_change(item.effect)} {render_interval(item.interval)}"
     return f"{item.kind}: {name} against {base} {figures} {what}, over {count(item.instances, 'machine')}"
+
+
+def say_type_difference(item: TypeDifference, base: str, experiment: Experiment) -> str:
+    """One type against another one, as a sentence that begins with the result."""
+    metric = METRICS[experiment.metric].title
+    match item.compared:
+        case Compared.LEVEL:
+            what = f"{metric} of {base}"
+        case Compared.EFFECT:
+            name = name_environment(experiment.environment(item.environment), experiment)
+            what = f"the ratio of {name} to {base} in {metric}"
+        case _:
+            assert_never(item.compared)
+    told = "differs" if item.differs else "no difference is shown"
+    figures = f"{_change(item.effect)} {render_interval(item.interval)}"
+    return (
+        f"{item.kind} against {item.reference}: {what}: {told}, {figures}, "
+        f"{count(item.instances, 'machine')} against {item.base_instances}"
+    )
 
 
 # ------------------------------------------------------------------------------------------------ JSON
@@ -233,6 +256,11 @@ def merged_json(answer: MergedAnswer) -> str:
             {**pick_fields(item, "environment instances effect"), "type": item.kind or None,
              **pick_fields(item, "interval")}
             for item in answer.types
+        ],
+        "types_between": [
+            {"type": item.kind, **pick_fields(item, "reference environment compared instances base_instances effect"),
+             **pick_fields(item, "interval")}
+            for item in answer.type_differences
         ],
         "limits": list(say_limits(answer)),
     }  # fmt: skip
