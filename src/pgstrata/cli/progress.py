@@ -17,8 +17,8 @@ from typing import Final, TextIO
 from pgstrata.app.answer import load_answer
 from pgstrata.app.resuming import repeat_command
 from pgstrata.app.run import Reboots, RunOutcome, default_study, go_home, run_experiment
-from pgstrata.cli.live import Screen
 from pgstrata.cli.plain import erase_lines
+from pgstrata.cli.screen import Screen
 from pgstrata.conduct.loop import Ending
 from pgstrata.errors import DiskFullError, InterruptedByUserError, PgstrataError
 from pgstrata.model.experiment import Experiment

@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from pgstrata.cli.live import Screen, draw_bars, say_standing
 from pgstrata.cli.plain import make_plain
 from pgstrata.cli.progress import TerminalSink
+from pgstrata.cli.screen import Screen, draw_bars, say_standing
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.events import Event, EventKind, Standing
 
