@@ -1,0 +1,75 @@
+"""`pgstrata watch | explain | window`: live servers."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pgstrata.cli.options import duration_at
+
+Archive = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.")]
+
+
+def watch(
+    dsn: Annotated[
+        str, typer.Argument(metavar="DSN", help="A running server: SERVICE, postgresql://… or host=… dbname=….")
+    ],
+    archive: Annotated[Path, typer.Option("--archive", metavar="DIR", help="Folder of the archive, made if missing.")],
+    keep: Annotated[str, typer.Option("--keep", metavar="TIME", help="How long the past is kept.")] = "30d",
+    detail: Annotated[
+        str,
+        typer.Option("--keep-seconds", metavar="TIME", help="How long it is kept by the second, then by the minute."),
+    ] = "7d",
+    size: Annotated[
+        str, typer.Option("--keep-size", metavar="SIZE", help="Largest size; the oldest goes first.")
+    ] = "1GB",
+    no_query_text: Annotated[
+        bool, typer.Option("--no-query-text", help="Only ids or hashes of statements, no texts.")
+    ] = False,
+    duration: Annotated[
+        str | None, typer.Option("--duration", metavar="TIME", help="Stop after this time; otherwise at Ctrl-C.")
+    ] = None,
+) -> None:
+    """Record what a running server does: sessions each second, statements each ten, its statistics, its host.
+
+    It only reads there, by one connection with short timeouts; membership of pg_monitor suffices. It goes on when the
+    server is restarted.
+    """
+    from pgstrata.app.watching.watch import Watching, WatchTask
+    from pgstrata.app.watching.watch import watch as record
+    from pgstrata.report.live.limits import say_limits
+    from pgstrata.store.archives.thinning import Keep
+    from pgstrata.units import render_count
+
+    def begun(found: Watching) -> None:
+        tell(f"recording PostgreSQL {found.version} into {archive}; Ctrl-C ends it")
+        for text in say_limits(found.limits):
+            tell(f"note: {text}")
+
+    def tell(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    task = WatchTask(
+        dsn=dsn,
+        archive=archive,
+        keep=Keep(
+            detail=round(duration_at(detail, "--keep-seconds")),
+            total=round(duration_at(keep, "--keep")),
+            size=_size_of(size),
+        ),
+        query_text=not no_query_text,
+        seconds=None if duration is None else duration_at(duration, "--duration"),
+    )
+    looks = record(task, begun, tell)
+    print(f"{render_count(looks, 'second')} recorded in {archive}")
+
+
+def _size_of(text: str) -> int:
+    from pgstrata.errors import UsageError
+    from pgstrata.units import parse_bytes
+
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise UsageError(str(error), where="--keep-size", remedy="write a size such as 500MB or 2GB") from None
