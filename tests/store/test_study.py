@@ -368,7 +368,7 @@ def test_evidence_of_another_run_in_its_place_is_told(tmp_path, bench):
 
 
 def test_a_run_survives_a_catalogue_that_somebody_else_has_locked(tmp_path, bench, monkeypatch):
-    monkeypatch.setattr("pgstrata.store.catalogue._BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("pgstrata.store.database._BUSY_SECONDS", 0.1)
     plan = bench.plan()
     folder = tmp_path / "s"
     store = StudyStore.create(folder, plan, "0.1.0")

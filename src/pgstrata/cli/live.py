@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pgstrata.cli.options import duration_at
+from pgstrata.cli.options import Json, NoQueryText, duration_at
 
 Archive = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.")]
 
@@ -73,3 +73,53 @@ def _size_of(text: str) -> int:
         return parse_bytes(text)
     except ValueError as error:
         raise UsageError(str(error), where="--keep-size", remedy="write a size such as 500MB or 2GB") from None
+
+
+Begin = Annotated[
+    str | None, typer.Option("--from", metavar="TIME", help="Such as 13:28, of the archive's last day, or ISO 8601.")
+]
+End = Annotated[str | None, typer.Option("--to", metavar="TIME", help="The archive's end if not given.")]
+Against = Annotated[
+    str | None,
+    typer.Option("--against", metavar="FROM..TO", help="Compare with this window, not with the time before."),
+]
+
+
+def explain(
+    archive: Archive,
+    begin: Begin = None,
+    end: End = None,
+    against: Against = None,
+    json: Json = False,
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Also write a page.")] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="'text': plain, at most 78 columns; 'markdown'.")
+    ] = None,
+    no_query_text: NoQueryText = False,
+) -> None:
+    """Why was a live server slow? A window of an archive against another one, by default the time before.
+
+    Says whether it was slower at all, where the extra load is, who blocked, and whether statements were called more
+    often or became slower.
+    """
+    from pgstrata import __version__
+    from pgstrata.app.explain import load_explanation
+    from pgstrata.app.report import write_page
+    from pgstrata.cli.documents import print_document
+    from pgstrata.errors import UsageError
+    from pgstrata.report.live.document import make_explanation
+    from pgstrata.report.live.json import explanation_json
+
+    if format_ not in {None, "text", "markdown"}:
+        remedy = "use --format text, --format markdown, or --json"
+        raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
+    found = load_explanation(archive, begin, end, against, query_text=not no_query_text)
+    document = make_explanation(found, __version__)
+    if report is not None:
+        write_page(document, report, option="--report")
+    if json:
+        print(explanation_json(found), end="")
+    else:
+        print_document(document, format_)
+    if report is not None:
+        print(f"report: {report}", file=sys.stderr)

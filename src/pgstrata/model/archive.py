@@ -160,12 +160,14 @@ class ArchiveFacts:
 class ArchiveWindow:
     """A window of an archive in cells of equal length, in order of time.
 
-    `looks` are those at sessions, by cell; `sessions` what they saw by class, summed over the looks of each cell.
+    It was read in steps of `unit` seconds: 1, or 60 where only sums of minutes are left, or it is long. `looks` are
+    those at sessions, by cell; `sessions` what they saw by class, summed over the looks of each cell.
     `rates` are means by metric and cell, NaN where nothing is known. `statements` are sums over the whole window, and
     `counted` the seconds that they cover, None where nothing was counted. `blocked` are sums of sessions.
     """
 
     span: Span
+    unit: int
     cell: int
     looks: tuple[int, ...]
     sessions: Mapping[SessionClass, tuple[int, ...]]

@@ -27,7 +27,7 @@ def counters_statement(version: int) -> str:
         number, text = statements_for(pgstat.__name__, view, version)[0]
         if number <= version:
             views.append(text)
-    return "SELECT c.name, c.value::text FROM (\n" + "UNION ALL\n".join(views) + ") AS c (name, value)"
+    return "SELECT c.name AS pgstrata, c.value::text FROM (\n" + "UNION ALL\n".join(views) + ") AS c (name, value)"
 
 
 def counters_period(version: int, catalogue: int) -> int:

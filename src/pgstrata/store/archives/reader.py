@@ -86,6 +86,7 @@ class ArchiveReader:
         uses, counted = read.statements()
         return ArchiveWindow(
             span=Span(begin=begin, end=-(-span.end // unit) * unit),
+            unit=unit,
             cell=cell,
             looks=read.looks(),
             sessions=read.sessions(),

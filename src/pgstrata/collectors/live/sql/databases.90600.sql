@@ -6,18 +6,18 @@ FROM (
            sum(tup_updated) AS tup_updated, sum(tup_deleted) AS tup_deleted, sum(temp_bytes) AS temp_bytes,
            sum(deadlocks) AS deadlocks, sum(numbackends) AS numbackends, max(stats_reset) AS stats_reset
     FROM pg_stat_database
-) pgstrata
+) d
 CROSS JOIN LATERAL (VALUES
-    ('database.xact_commit', pgstrata.xact_commit::numeric),
-    ('database.xact_rollback', pgstrata.xact_rollback::numeric),
-    ('database.blks_read', pgstrata.blks_read::numeric),
-    ('database.blks_hit', pgstrata.blks_hit::numeric),
-    ('database.tup_returned', pgstrata.tup_returned::numeric),
-    ('database.tup_inserted', pgstrata.tup_inserted::numeric),
-    ('database.tup_updated', pgstrata.tup_updated::numeric),
-    ('database.tup_deleted', pgstrata.tup_deleted::numeric),
-    ('database.temp_bytes', pgstrata.temp_bytes::numeric),
-    ('database.deadlocks', pgstrata.deadlocks::numeric),
-    ('database.backends', pgstrata.numbackends::numeric),
-    ('database.stats_reset', extract(epoch FROM pgstrata.stats_reset)::numeric)
+    ('database.xact_commit', d.xact_commit::numeric),
+    ('database.xact_rollback', d.xact_rollback::numeric),
+    ('database.blks_read', d.blks_read::numeric),
+    ('database.blks_hit', d.blks_hit::numeric),
+    ('database.tup_returned', d.tup_returned::numeric),
+    ('database.tup_inserted', d.tup_inserted::numeric),
+    ('database.tup_updated', d.tup_updated::numeric),
+    ('database.tup_deleted', d.tup_deleted::numeric),
+    ('database.temp_bytes', d.temp_bytes::numeric),
+    ('database.deadlocks', d.deadlocks::numeric),
+    ('database.backends', d.numbackends::numeric),
+    ('database.stats_reset', extract(epoch FROM d.stats_reset)::numeric)
 ) AS v (name, value)

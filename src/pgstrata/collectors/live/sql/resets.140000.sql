@@ -1,2 +1,2 @@
-SELECT pgstrata.dealloc::text AS deallocations, coalesce(extract(epoch FROM pgstrata.stats_reset)::text, '') AS reset
-  FROM @schema@.pg_stat_statements_info pgstrata
+SELECT i.dealloc::text AS pgstrata, coalesce(extract(epoch FROM i.stats_reset)::text, '') AS reset
+  FROM @schema@.pg_stat_statements_info i
