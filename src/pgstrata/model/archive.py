@@ -162,8 +162,9 @@ class ArchiveWindow:
 
     It was read in steps of `unit` seconds: 1, or 60 where only sums of minutes are left, or it is long. `looks` are
     those at sessions, by cell; `sessions` what they saw by class, summed over the looks of each cell.
-    `rates` are means by metric and cell, NaN where nothing is known. `statements` are sums over the whole window, and
-    `counted` the seconds that they cover, None where nothing was counted. `blocked` are sums of sessions.
+    `rates` are means by metric and cell, NaN where nothing is known. `statements` are sums over the whole window,
+    `counted` the seconds that they cover, None where nothing was counted, and `transactions` those committed in them.
+    `blocked` are sums of sessions.
     """
 
     span: Span
@@ -175,6 +176,7 @@ class ArchiveWindow:
     blocked: Mapping[Blocking, int] = field(default_factory=dict)
     statements: Mapping[str, StatementUse] = field(default_factory=dict)
     counted: float | None = None
+    transactions: float = 0.0
     events: tuple[ArchiveEvent, ...] = ()
     gaps: tuple[Span, ...] = ()
 

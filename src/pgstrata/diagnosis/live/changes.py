@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -13,11 +14,13 @@ from pgstrata.model.archive import ArchiveWindow
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.model.explanation import CallsChange, Change, Outcome
 from pgstrata.stats.batches import BatchMean, batch_length, batch_mean, estimate, shared_memory
+from pgstrata.stats.moderated import resolve_holm
 from pgstrata.stats.ranks import FloatArray
 
 COMMITS: Final = "commits"
 EFFECT: Final = 0.05
 """Relative change below which nothing is said to have changed, however surely."""
+_LEVEL: Final = 0.05
 _MOSTLY: Final = 0.5
 _IDLE: Final = 0.05
 """Average active sessions below which a server without a transaction has nothing to do."""
@@ -54,13 +57,14 @@ def main_changes(value: ArchiveWindow, reference: ArchiveWindow, cutting: Cuttin
     Relative errors are those of means; of a ratio they are those of the difference of its parts, relative to each.
     """
     windows = tuple(zip((value, reference), cutting.lengths, strict=True))
+    longer = _longer(value, reference)
     both = [_relative(window, length, cutting.memory) for window, length in windows]
     loads = [_load_alone(window, length, cutting.memory) for window, length in windows]
     throughput, time = (
-        _change(name, (_figure(name, both[0]), _figure(name, both[1])), both, np.array(weights))
+        _change(name, (_figure(name, both[0]), _figure(name, both[1])), both, np.array(weights), longer)[0]
         for name, weights in (("throughput", (1.0, 0.0)), ("time", (-1.0, 1.0)))
     )
-    load = _change("load", (float(loads[0].mean[0]), float(loads[1].mean[0])), loads, np.array([1.0]))
+    load = _change("load", (float(loads[0].mean[0]), float(loads[1].mean[0])), loads, np.array([1.0]), longer)[0]
     return throughput, load, time
 
 
@@ -92,33 +96,51 @@ def _figure(name: str, side: BatchMean) -> float:
     return throughput
 
 
-def _change(name: str, figures: tuple[float, float], sides: Sequence[BatchMean], weights: FloatArray) -> Change:
+def _change(
+    name: str, figures: tuple[float, float], sides: Sequence[BatchMean], weights: FloatArray, longer: float
+) -> tuple[Change, float | None]:
+    """A figure of both windows, and the p value of its change.
+
+    Args:
+        name: of the figure.
+        figures: of the window and of the comparison window.
+        sides: their means with relative errors.
+        weights: of the series in the logarithm of the figure.
+        longer: seconds of the comparison window, as a multiple of those of the window. Without a change the window
+            would scatter like it: that is what the limit is made of.
+    """
     ours, theirs = figures
     blank = Change(name=name, value=ours, reference=theirs)
     if not (ours > 0 and theirs > 0):
-        return blank
+        return blank, None
     # a series that is not asked for may be unknown
     used = weights != 0
     variances = [float(weights[used] @ side.covariance[np.ix_(used, used)] @ weights[used]) for side in sides]
-    known = estimate(math.log(ours / theirs), (variances[0], variances[1]), (sides[0].freedom, sides[1].freedom))
+    freedoms = (sides[0].freedom, sides[1].freedom)
+    known = estimate(math.log(ours / theirs), (variances[0], variances[1]), freedoms)
     if known is None:
-        return blank
+        return blank, None
+    unchanged = estimate(0.0, (variances[1] * longer, variances[1]), (freedoms[1], freedoms[1]))
     low, high = (math.exp(max(-_LARGEST, min(_LARGEST, end))) for end in (known.low, known.high))
-    return Change(
+    change = Change(
         name=name,
         value=ours,
         reference=theirs,
         ratio=ValueInterval(low=low, high=high),
-        limit=math.expm1(min(_LARGEST, known.limit)),
+        limit=None if unchanged is None else math.expm1(min(_LARGEST, unchanged.limit)),
         resolved=low > 1 or high < 1,
     )
+    return change, known.p
 
 
 def rate_changes(
     names: Iterable[str], value: ArchiveWindow, reference: ArchiveWindow, cutting: Cutting
 ) -> tuple[Change, ...]:
-    """Each of some rates in both windows, with the interval of its ratio; unknown ones are left out."""
-    found = []
+    """Each of some rates in both windows; unknown ones are left out.
+
+    They are resolved where Holm's procedure over all of them rejects that nothing changed.
+    """
+    found: list[tuple[Change, float | None]] = []
     for name in names:
         sides = []
         for window, length in zip((value, reference), cutting.lengths, strict=True):
@@ -130,8 +152,14 @@ def rate_changes(
                 )
         if len(sides) == 2:  # noqa: PLR2004 - both windows
             figures = (float(sides[0].mean[0]), float(sides[1].mean[0]))
-            found.append(_change(name, figures, sides, np.array([1.0])))
-    return tuple(change for change in found if math.isfinite(change.value) and math.isfinite(change.reference))
+            found.append(_change(name, figures, sides, np.array([1.0]), _longer(value, reference)))
+    known = [(change, p) for change, p in found if math.isfinite(change.value) and math.isfinite(change.reference)]
+    certain = resolve_holm([1.0 if p is None else p for _, p in known], _LEVEL)
+    return tuple(replace(change, resolved=each) for (change, _), each in zip(known, certain, strict=True))
+
+
+def _longer(value: ArchiveWindow, reference: ArchiveWindow) -> float:
+    return sum(reference.looks) / max(1, sum(value.looks))
 
 
 def judge(throughput: Change, load: Change, time: Change, calls: Sequence[CallsChange]) -> Outcome:

@@ -29,8 +29,7 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
     """
     cutting = choose_cutting(value, reference)
     throughput, load, time = main_changes(value, reference, cutting)
-    growth = throughput.value / throughput.reference if throughput.reference > 0 else 1.0
-    calls = change_calls(value, reference, growth)
+    calls = change_calls(value, reference)
     split = split_load(value, reference, cutting)
     return Explanation(
         window=_facts(value),

@@ -11,16 +11,15 @@ from pgstrata.model.explanation import CallsChange
 _NOTHING: Final = StatementUse()
 
 
-def change_calls(value: ArchiveWindow, reference: ArchiveWindow, growth: float) -> tuple[CallsChange, ...]:
+def change_calls(value: ArchiveWindow, reference: ArchiveWindow) -> tuple[CallsChange, ...]:
     """Each statement's part of the change, the largest first; nothing where one window was not counted.
 
-    Args:
-        value: the window.
-        reference: the comparison window.
-        growth: transactions per second in the window, as a multiple of those in the comparison window.
+    Statements count when they end, so the growth of demand is that of transactions in the same intervals.
     """
     if not value.counted or not reference.counted:
         return ()
+    before, after = reference.transactions / reference.counted, value.transactions / value.counted
+    growth = after / before if reference.transactions >= 1 else 1.0
     keys = dict.fromkeys((*value.statements, *reference.statements))
     found = [
         _change(

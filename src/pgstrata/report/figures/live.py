@@ -98,14 +98,21 @@ def _load_panel(names: list[str], x: Spec) -> Spec:
     axis = {"tickCount": 5, "format": "~g", "minExtent": _LABELS}
     y = vega.number("from", title="active sessions", scale={"zero": True}, axis=axis)
     bars = vega.mark(
-        "rect", {}, where="datum.panel === 'load'", x=vega.number("time", **x), x2={"field": "until"}, y=y,
-        y2={"field": "to"}, color=vega.name("name", sort=None, scale=colours, legend=legend),
-    )  # fmt: skip
+        "rect",
+        {"strokeWidth": 0.5},
+        where="datum.panel === 'load'",
+        x=vega.number("time", **x),
+        x2={"field": "until"},
+        y=y,
+        y2={"field": "to"},
+        color=vega.name("name", sort=None, scale=colours, legend=legend),
+        stroke=vega.name("name", sort=None, scale=colours, legend=None),
+    )
     return {"width": vega.WHOLE, "height": _HEIGHT, "layer": [bars, *_spans(x)]}
 
 
 def _throughput_panel(x: Spec) -> Spec:
-    axis = {"tickCount": 4, "format": "~s", "minExtent": _LABELS}
+    axis = {"tickCount": 4, "format": ",~r", "minExtent": _LABELS}
     y = vega.number("value", title="commits per second", scale={"zero": True}, axis=axis)
     look = {"strokeWidth": 1.6, "color": INK}
     line = vega.mark("line", look, where="datum.panel === 'tps'", x=vega.number("time", **x), y=y)

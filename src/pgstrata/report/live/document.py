@@ -76,11 +76,11 @@ def _sections(found: Explained) -> Iterator[Block]:
 def _surroundings(found: Explained) -> Iterator[Block]:
     why = found.explanation
     for title, changes in (("Host", why.host), ("Server", why.server)):
-        table = rates_table("per second or level", changes, clear=True)
+        table = rates_table("per second or level", changes)
         if table is not None:
             yield Section(title, (table, Paragraph(_HOST, Tone.NOTE)))
         elif changes:
-            yield Section(title, (Paragraph("Nothing that was counted differs for certain.", Tone.NOTE),))
+            yield Section(title, (Paragraph("Nothing differs for certain.", Tone.NOTE),))
     if why.background:
         table = named_table("process", why.background, lambda row: f"{readable(row.application)}: {name_event(row)}")
         yield Details("Processes that serve no client", (table,))

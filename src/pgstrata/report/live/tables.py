@@ -33,6 +33,15 @@ TITLES: Final = {
     "time": "time per transaction",
 }
 _CONNECTIONS: Final = "connections"
+_TENTH: Final = 0.1
+_HUNDREDTH: Final = 0.01
+_TRIFLE: Final = 0.005
+"""Seconds per second, which would be shown as 0."""
+_LEAST: Final = {
+    Unit.CPUS: 0.05, Unit.COUNT: 0.5, Unit.RATIO: 0.02, Unit.PER_SECOND: 1.0, Unit.BYTES_PER_SECOND: 10_240.0,
+    Unit.BYTES: 1_048_576.0, Unit.SECONDS: 1e-4,
+}  # fmt: skip
+"""Differences below which a figure of server or host is not shown."""
 
 
 def main_table(changes: Sequence[Change]) -> Table:
@@ -64,22 +73,24 @@ def load_table(rows: Sequence[LoadRow], total: Change, texts: Mapping[str, str])
         resolved=True, samples=0,
     )  # fmt: skip
     rest = _sum(left)
-    lines = [(name_event(row), row) for row in shown]
+    lines = [(_name_row(row, texts), row) for row in shown]
     lines += [("remainder", rest)] if left else []
     lines.append(("all", whole))
-    statements = [name_statement(row.statement, texts, _STATEMENT) if row.part else "" for _, row in lines]
-    applications = [name_application(row.application) if row.part else "" for _, row in lines]
     return Table(
-        names=Column(title="wait event", cells=tuple(name for name, _ in lines)),
-        columns=(
-            Column(title="statement", cells=tuple(statements), words=True),
-            Column(title="application", cells=tuple(applications), words=True),
-            *_sessions_columns([row for _, row in lines]),
-        ),
+        names=Column(title="wait event, statement, application", cells=tuple(name for name, _ in lines)),
+        columns=_sessions_columns([row for _, row in lines]),
         soft=frozenset(place for place, (_, row) in enumerate(lines) if not row.resolved),
         hints=tuple(texts.get(row.statement, "")[:_LONGEST_HINT] for _, row in lines),
         breaks=_NARROWEST,
     )
+
+
+def _name_row(row: LoadRow, texts: Mapping[str, str]) -> str:
+    """Lock/tuple in update t set x = ?, shop."""
+    if row.part is None:
+        return name_event(row)
+    statement = name_statement(row.statement, texts, _STATEMENT)
+    return f"{name_event(row)} in {statement}, {name_application(row.application)}"
 
 
 def named_table(title: str, rows: Sequence[LoadRow], name: Callable[[LoadRow], str]) -> Table:
@@ -140,7 +151,8 @@ def blockers_table(blockers: Iterable[RootBlocker], texts: Mapping[str, str]) ->
 
 def calls_table(changes: Sequence[CallsChange], texts: Mapping[str, str]) -> Table:
     """Statements: seconds of executing per second, by what they grew."""
-    rows = changes[:_MOST]
+    largest = max((abs(row.difference) for row in changes), default=0.0)
+    rows = [row for row in changes[:_MOST] if abs(row.difference) >= max(_TRIFLE, _HUNDREDTH * largest)] or changes[:1]
     return Table(
         names=Column(title="statement", cells=tuple(name_statement(row.statement, texts, _STATEMENT) for row in rows)),
         columns=(
@@ -174,14 +186,11 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
 
 
-def rates_table(title: str, changes: Sequence[Change], *, clear: bool) -> Table | None:
-    """What the server or the host did; `clear`: only what changed, the largest first."""
-    rows = [change for change in changes if change.resolved or not clear]
-    rows = [change for change in rows if change.value or change.reference]
+def rates_table(title: str, changes: Sequence[Change]) -> Table | None:
+    """What the server or the host did otherwise, the largest change first; None where nothing did."""
+    rows = sorted((change for change in changes if change.resolved and _matters(change)), key=_distance, reverse=True)
     if not rows:
         return None
-    if clear:
-        rows.sort(key=lambda change: -_distance(change))
     return Table(
         names=Column(title=title, cells=tuple(_title(change.name) for change in rows)),
         columns=(
@@ -189,9 +198,16 @@ def rates_table(title: str, changes: Sequence[Change], *, clear: bool) -> Table 
             Column(title="window", cells=tuple(_amount(change.name, change.value) for change in rows)),
             Column(title="change [95 %]", cells=tuple(render_change(change) for change in rows)),
         ),
-        soft=frozenset(place for place, change in enumerate(rows) if not change.resolved),
         breaks=_NARROWEST,
     )
+
+
+def _matters(change: Change) -> bool:
+    """Whether it is more than a trifle: a tenth of itself, and of a size that can be felt."""
+    if change.name == _CONNECTIONS:
+        return abs(change.value - change.reference) >= 1
+    least = _LEAST.get(COURSES[change.name].unit, 0.0)
+    return abs(change.value - change.reference) >= max(least, _TENTH * change.reference)
 
 
 def _distance(change: Change) -> float:

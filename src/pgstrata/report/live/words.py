@@ -21,7 +21,9 @@ _FEW_BLOCKED: Final = 0.1
 """Sessions behind a head of a chain, on average, from which on it is told."""
 _WHOLE: Final = 20
 _MANY_TIMES: Final = 2.0
-_CHANGED: Final = 1.5
+_AGREE: Final = 0.6
+"""Share of the extra load that statements have to tell of, to be told."""
+_CHANGED: Final = 3.0
 """Times as many blocks per call from which on a statement's plan or data are said to differ."""
 
 
@@ -76,7 +78,7 @@ def name_blocker(root: SessionClass | None, texts: Mapping[str, str]) -> str:
         return "a session that was not seen"
     if not root.kind:
         return "a prepared transaction"
-    who = f"a session of {name_application(root.application)}"
+    who = f"a session of the application {name_application(root.application)}"
     if root.kind not in {"client backend", "parallel worker"}:
         who = f"the {readable(root.kind)}"
     statement = name_statement(root.statement, texts) if root.statement else ""
@@ -106,15 +108,15 @@ def render_change(change: Change) -> str:
         return ""
     ratio, span = change.value / change.reference, change.ratio
     if ratio >= _MANY_TIMES:
-        ends = "" if span is None else f" [{span.low:.3g}, {span.high:.3g}]"
-        return f"{ratio:.3g} times{ends}"
+        ends = "" if span is None else f" [{render_rate(span.low)}, {render_rate(span.high)}]"
+        return f"{render_rate(ratio)} times{ends}"
     digits = 0 if abs(ratio - 1) * 100 >= _WHOLE else 1
     ends = "" if span is None else f" [{(span.low - 1) * 100:+.{digits}f}, {(span.high - 1) * 100:+.{digits}f}]"
     return f"{(ratio - 1) * 100:+.{digits}f} %{ends}"
 
 
 def render_rate(value: float) -> str:
-    """Transactions per second: 1,234, 56.7."""
+    """A number with three digits: 1,234, 56.7, 0.012."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
 
 
@@ -221,10 +223,10 @@ def _say_rows(found: Explained) -> Iterator[str]:
         where = f"{name_event(row)} in {name_statement(row.statement, found.texts)}"
         share = f"{render_sessions(row.difference, signed=True)} {render_span(row.interval)}"
         if place == 0:
-            said = f"The largest part of the extra load was {where}, of {name_application(row.application)}"
+            said = f"The largest part of the extra load was {where}, application {name_application(row.application)}"
             yield f"{said}: {share} of {render_sessions(extra, signed=True)} active sessions"
         else:
-            yield f"Then {where}, of {name_application(row.application)}: {share}"
+            yield f"Then {where}, application {name_application(row.application)}: {share}"
     if not rows:
         yield (
             f"The load rose by {render_sessions(extra, signed=True)} active sessions; no single wait event, statement "
@@ -256,10 +258,13 @@ def _say_calls(found: Explained) -> Iterator[str]:
     total = sum(change.difference for change in changes)
     if not changes or found.explanation.outcome in {Outcome.SAME, Outcome.UNKNOWN, Outcome.FASTER, Outcome.FEWER}:
         return
-    if total > 0:
+    extra = found.explanation.load.value - found.explanation.load.reference
+    # statements that have not ended are not counted: then they tell of something else
+    if total > 0 and _AGREE * extra < total < extra / _AGREE:
+        demand = sum(change.by_demand for change in changes)
         parts = (
             ("slower calls", sum(change.by_latency for change in changes)),
-            ("more transactions", sum(change.by_demand for change in changes)),
+            ("more transactions" if demand > 0 else "fewer transactions", demand),
             ("another mix of statements", sum(change.by_mix for change in changes)),
         )
         said = ", ".join(f"{render_sessions(part, signed=True)} by {name}" for name, part in parts)

@@ -83,7 +83,7 @@ class ArchiveReader:
         cell = unit * max(1, math.ceil((span.end - begin) / unit / most))
         number = max(1, math.ceil((span.end - begin) / cell))
         read = _Read(self._connection, size, Span(begin=begin, end=begin + number * cell), cell, number, span.end)
-        uses, counted = read.statements()
+        uses, counted, transactions = read.statements()
         return ArchiveWindow(
             span=Span(begin=begin, end=-(-span.end // unit) * unit),
             unit=unit,
@@ -94,6 +94,7 @@ class ArchiveReader:
             blocked=read.blocked(),
             statements=uses,
             counted=counted,
+            transactions=transactions,
             events=read.events(),
             gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
         )
@@ -176,10 +177,11 @@ class _Read:
             for waiting, root, pid, held, sessions in rows
         }
 
-    def statements(self) -> tuple[Mapping[str, StatementUse], float | None]:
-        """Sums of all intervals whose middle is in the window, and the seconds that they cover."""
+    def statements(self) -> tuple[Mapping[str, StatementUse], float | None, float]:
+        """Sums of all intervals whose middle is in the window, the seconds that they cover, transactions in these."""
         inside = "i.moment - i.seconds / 2 >= :begin AND i.moment - i.seconds / 2 < :end"
-        ((seconds,),) = self._rows(f"SELECT sum(i.seconds) FROM statement_interval i WHERE {inside}")
+        ends = "sum(i.seconds), min(i.moment - i.seconds), max(i.moment)"
+        ((seconds, first, last),) = self._rows(f"SELECT {ends} FROM statement_interval i WHERE {inside}")
         sums = ", ".join(
             f"sum(u.{name})" for name in ("calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes")
         )
@@ -191,7 +193,9 @@ class _Read:
             key: StatementUse(calls=calls, seconds=spent, rows=rows, blocks_hit=hit, blocks_read=read, wal_bytes=wal)
             for key, calls, spent, rows, hit, read, wal in self._rows(query)
         }
-        return uses, seconds
+        committed = f"SELECT sum(commits * seconds) FROM server_{self.size} WHERE moment > ? AND moment <= ?"
+        (transactions,) = self.connection.execute(committed, (round(first or 0), last or 0)).fetchone()
+        return uses, seconds, transactions or 0.0
 
     def events(self) -> tuple[ArchiveEvent, ...]:
         query = "SELECT moment, kind, detail FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment"

@@ -111,7 +111,7 @@ def thin(connection: sqlite3.Connection, keep: Keep, now: int, share: float = 1.
     if forgot:
         _forget(connection)
     if changed:
-        connection.execute("PRAGMA incremental_vacuum").fetchall()
+        connection.executescript("PRAGMA incremental_vacuum")  # which steps to its end, as execute does not
         return Thinning(begin=max(begin, first), detailed_since=max(since, detailed), by_size=by_size, forgot=forgot)
     return None
 

@@ -24,7 +24,7 @@ from pgstrata.store.archives.thinning import Keep, Thinning, roll_up, thin
 from pgstrata.store.database import transaction
 from pgstrata.store.failures import is_disk_full
 from pgstrata.store.lock import HeldLock
-from pgstrata.system.files import make_folders, remove_file, write_atomically
+from pgstrata.system.files import make_folders, remove_file, write_beside
 
 LOCK: Final = "archive.lock"
 RESERVE: Final = "reserve"
@@ -237,7 +237,7 @@ class ArchiveWriter:
         path = self.folder / RESERVE
         if not path.exists() or path.stat().st_size < RESERVED:
             try:
-                write_atomically(path, bytes(RESERVED), mode=0o600)
+                write_beside(path, bytes(RESERVED), mode=0o600)
             except OSError:
                 return  # without room for a reserve there is none
 
