@@ -31,8 +31,7 @@ def choose_windows(facts: ArchiveFacts, begin: str | None, end: str | None, agai
         UsageError: a text is no time, or the window ends before it begins.
         ArchiveError: the archive has nothing of it.
     """
-    asked = _span(facts, begin, end, "--from")
-    window = _within(facts, asked)
+    window, clipped = choose_window(facts, begin, end)
     if against is not None:
         first, dots, last = against.partition("..")
         if not dots:
@@ -46,7 +45,14 @@ def choose_windows(facts: ArchiveFacts, begin: str | None, end: str | None, agai
         compared = _before(facts, window)
     after = min(facts.span.end, window.end + max(60, window.seconds))
     around = Span(begin=min(compared.begin, window.begin), end=max(after, compared.end))
-    return Chosen(window=window, comparison=compared, around=around, clipped=window != asked)
+    return Chosen(window=window, comparison=compared, around=around, clipped=clipped)
+
+
+def choose_window(facts: ArchiveFacts, begin: str | None, end: str | None) -> tuple[Span, bool]:
+    """The window alone, and whether it was cut to what the archive has."""
+    asked = _span(facts, begin, end, "--from")
+    window = _within(facts, asked)
+    return window, window != asked
 
 
 def _before(facts: ArchiveFacts, window: Span) -> Span:

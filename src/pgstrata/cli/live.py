@@ -2,11 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pgstrata.cli.options import Json, NoQueryText, duration_at
+
+if TYPE_CHECKING:
+    from pgstrata.report.blocks.model import Document
 
 Archive = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.")]
 
@@ -85,16 +88,18 @@ Against = Annotated[
 ]
 
 
+Report = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Also write a page.")]
+Format = Annotated[str | None, typer.Option("--format", help="'text': plain, at most 78 columns; 'markdown'.")]
+
+
 def explain(
     archive: Archive,
     begin: Begin = None,
     end: End = None,
     against: Against = None,
     json: Json = False,
-    report: Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Also write a page.")] = None,
-    format_: Annotated[
-        str | None, typer.Option("--format", help="'text': plain, at most 78 columns; 'markdown'.")
-    ] = None,
+    report: Report = None,
+    format_: Format = None,
     no_query_text: NoQueryText = False,
 ) -> None:
     """Why was a live server slow? A window of an archive against another one, by default the time before.
@@ -104,22 +109,58 @@ def explain(
     """
     from pgstrata import __version__
     from pgstrata.app.explain import load_explanation
-    from pgstrata.app.report import write_page
-    from pgstrata.cli.documents import print_document
-    from pgstrata.errors import UsageError
     from pgstrata.report.live.document import make_explanation
     from pgstrata.report.live.json import explanation_json
+
+    _check_format(format_)
+    found = load_explanation(archive, begin, end, against, query_text=not no_query_text)
+    _tell(make_explanation(found, __version__), explanation_json(found) if json else None, format_, report)
+
+
+def window(
+    archive: Archive,
+    begin: Begin = None,
+    end: End = None,
+    against: Against = None,
+    json: Json = False,
+    report: Report = None,
+    format_: Format = None,
+    no_query_text: NoQueryText = False,
+) -> None:
+    """What a live server did in a window of an archive: load, statements, blockers, server, host.
+
+    With --against it is what `explain` says of the difference.
+    """
+    from pgstrata import __version__
+    from pgstrata.app.explain import load_profile
+    from pgstrata.report.live.profile import make_profile_document, profile_json
+
+    _check_format(format_)
+    if against is not None:
+        explain(archive, begin, end, against, json, report, format_, no_query_text)
+        return
+    found = load_profile(archive, begin, end, query_text=not no_query_text)
+    _tell(make_profile_document(found, __version__), profile_json(found) if json else None, format_, report)
+
+
+def _check_format(format_: str | None) -> None:
+    from pgstrata.errors import UsageError
 
     if format_ not in {None, "text", "markdown"}:
         remedy = "use --format text, --format markdown, or --json"
         raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
-    found = load_explanation(archive, begin, end, against, query_text=not no_query_text)
-    document = make_explanation(found, __version__)
+
+
+def _tell(document: "Document", json: str | None, format_: str | None, report: Path | None) -> None:
+    """Write the page, then print the document, or the same for programs."""
+    from pgstrata.app.report import write_page
+    from pgstrata.cli.documents import print_document
+
     if report is not None:
         write_page(document, report, option="--report")
-    if json:
-        print(explanation_json(found), end="")
-    else:
+    if json is None:
         print_document(document, format_)
+    else:
+        print(json, end="")
     if report is not None:
         print(f"report: {report}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 from pgstrata.collectors import pgstat
@@ -20,6 +21,7 @@ _RESET: Final = ".stats_reset"
 CONNECTIONS: Final = "connections"
 
 
+@cache
 def counters_statement(version: int) -> str:
     """What a server of that version is asked: a row of name and value for each counter."""
     views = [statements_for(__package__, "databases", version)[0][1]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from pgstrata.collectors.lines import whole_lines
@@ -26,6 +26,7 @@ _COLUMNS: Final = 12
 _NO_QUERY: Final = "(prepared transaction)"
 
 
+@cache
 def sessions_statement(version: int) -> str:
     """What a server of that version is asked each second."""
     text = statements_for(__package__, "sessions", version)[0][1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
@@ -26,11 +27,13 @@ OWN: Final = "pgstrata"
 _COLUMNS: Final = 7
 
 
+@cache
 def counts_statement(version: int, schema: str) -> str:
     """Counters of all statements, a row each."""
     return statements_for(__package__, "statements", version)[0][1].replace("@schema@", schema)
 
 
+@cache
 def resets_statement(version: int, schema: str) -> str:
     """How often entries were thrown away, and when all were: a row."""
     return statements_for(__package__, "resets", version)[0][1].replace("@schema@", schema)

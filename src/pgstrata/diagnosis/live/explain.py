@@ -32,8 +32,8 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
     calls = change_calls(value, reference)
     split = split_load(value, reference, cutting)
     return Explanation(
-        window=_facts(value),
-        comparison=_facts(reference),
+        window=window_facts(value),
+        comparison=window_facts(reference),
         outcome=judge(throughput, load, time, calls),
         throughput=throughput,
         load=load,
@@ -42,7 +42,7 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
         waits=split.waits,
         statements=split.statements,
         applications=split.applications,
-        blockers=_find_blockers(value, reference),
+        blockers=find_blockers(value, reference),
         calls=calls,
         server=rate_changes(SERVER_RATES, value, reference, cutting),
         host=rate_changes(HOST_RATES, value, reference, cutting),
@@ -51,7 +51,8 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
     )
 
 
-def _facts(window: ArchiveWindow) -> WindowFacts:
+def window_facts(window: ArchiveWindow) -> WindowFacts:
+    """How well a window is known."""
     return WindowFacts(
         span=window.span,
         seen=min(1.0, sum(window.looks) / max(1, window.span.seconds)),
@@ -65,7 +66,7 @@ def _facts(window: ArchiveWindow) -> WindowFacts:
 _Root = SessionClass | None
 
 
-def _find_blockers(value: ArchiveWindow, reference: ArchiveWindow) -> tuple[RootBlocker, ...]:
+def find_blockers(value: ArchiveWindow, reference: ArchiveWindow) -> tuple[RootBlocker, ...]:
     """Heads of chains by what they were doing, the one with most sessions behind it first."""
     ours, theirs = _by_root(value.blocked), _by_root(reference.blocked)
     found = []

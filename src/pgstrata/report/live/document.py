@@ -25,6 +25,7 @@ from pgstrata.report.live.words import (
     name_event,
     name_statement,
     say_dated,
+    say_seen,
     say_window,
 )
 from pgstrata.report.sentences.causes import readable
@@ -110,4 +111,4 @@ def _facts(found: Explained) -> Iterator[Fact]:
     yield Fact(name="server", value=f"PostgreSQL {readable(facts.facts.get('server_version', 'of unknown version'))}")
     yield Fact(name="archive", value=f"{found.archive}, {say_dated(facts.span)}")
     for name, window in (("window", why.window), ("compared with", why.comparison)):
-        yield Fact(name=name, value=f"{say_dated(window.span)}, {window.looks} looks, {window.seen * 100:.0f} % seen")
+        yield Fact(name=name, value=f"{say_dated(window.span)}, {say_seen(window)}")

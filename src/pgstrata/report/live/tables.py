@@ -192,10 +192,10 @@ def rates_table(title: str, changes: Sequence[Change]) -> Table | None:
     if not rows:
         return None
     return Table(
-        names=Column(title=title, cells=tuple(_title(change.name) for change in rows)),
+        names=Column(title=title, cells=tuple(title_of(change.name) for change in rows)),
         columns=(
-            Column(title="before", cells=tuple(_amount(change.name, change.reference) for change in rows)),
-            Column(title="window", cells=tuple(_amount(change.name, change.value) for change in rows)),
+            Column(title="before", cells=tuple(say_amount(change.name, change.reference) for change in rows)),
+            Column(title="window", cells=tuple(say_amount(change.name, change.value) for change in rows)),
             Column(title="change [95 %]", cells=tuple(render_change(change) for change in rows)),
         ),
         breaks=_NARROWEST,
@@ -214,11 +214,13 @@ def _distance(change: Change) -> float:
     return abs(math.log(change.value / change.reference)) if change.value > 0 and change.reference > 0 else math.inf
 
 
-def _title(name: str) -> str:
+def title_of(name: str) -> str:
+    """How a rate of the server or the host is called."""
     return "sessions connected" if name == _CONNECTIONS else COURSES[name].title
 
 
-def _amount(name: str, value: float) -> str:
+def say_amount(name: str, value: float) -> str:
+    """A rate of the server or the host with its unit."""
     if name == _CONNECTIONS:
         return f"{value:.1f}"
     unit = COURSES[name].unit

@@ -9,7 +9,7 @@ from typing import Final, assert_never
 
 from pgstrata.model.archive import SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
-from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, Outcome, RootBlocker
+from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, Outcome, RootBlocker, WindowFacts
 from pgstrata.report.sentences.causes import PART_NAMES, name_query, readable
 from pgstrata.units import render_count, render_duration
 
@@ -40,6 +40,11 @@ def say_dated(span: Span) -> str:
     begin = local(span.begin)
     same = begin.date() == local(span.end).date()
     return f"{f'{begin:%Y-%m-%d} ' if same else ''}{say_window(span)} ({begin:%Z})"
+
+
+def say_seen(window: WindowFacts) -> str:
+    """1,140 looks, 100 % seen."""
+    return f"{render_count(window.looks, 'look')}, {window.seen * 100:.0f} % seen"
 
 
 def local(moment: float) -> datetime:
