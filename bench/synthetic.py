@@ -16,6 +16,7 @@ from pgstrata.model.metrics import BACKEND_CPU, RUN_QUEUE, Measurement, Series
 from pgstrata.model.plan import PlannedRun
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.store import catalogue
+from pgstrata.store.database import transaction
 from pgstrata.store.study import StudyStore
 
 EXPERIMENT = """
@@ -78,7 +79,7 @@ def _write(folder: Path, question: str, draw: Callable[[PlannedRun, np.random.Ge
         pass
     connection = catalogue.open_for_writing(folder / catalogue.CATALOGUE)
     try:
-        with catalogue.transaction(connection):
+        with transaction(connection):
             for run in plan.runs:
                 catalogue.save_run(connection, draw(run, draws))
     finally:

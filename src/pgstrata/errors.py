@@ -169,6 +169,10 @@ class SqlError(ServerFailedError):
         self.sqlstate = sqlstate
 
 
+class SessionLostError(ServerFailedError):
+    """A connection that was open has broken, because the server ended it, or has ended itself, or does not answer."""
+
+
 class LevelNotTakenError(PgstrataError):
     """A level was asked for and, seen from inside, is not there."""
 
@@ -179,6 +183,10 @@ class ParseError(PgstrataError):
 
 class StudyError(PgstrataError):
     """A study is damaged, locked, read-only, or belongs to another plan."""
+
+
+class ArchiveError(PgstrataError):
+    """An archive of a live server is missing, damaged, in use, or of another format."""
 
 
 class BundleError(StudyError):

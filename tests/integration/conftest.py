@@ -20,7 +20,7 @@ import guard_book
 import program
 from working_folder import working_folder
 
-READING = ("show", "plan", "reparse", "report", "gate")
+READING = ("show", "plan", "reparse", "report", "gate", "explain", "window")
 
 
 @dataclass

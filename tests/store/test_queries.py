@@ -3,6 +3,7 @@ from dataclasses import replace
 from pgstrata.model.queries import QueryCount, QueryCounts
 from pgstrata.model.query_plans import PlannedWith, QueryPlan
 from pgstrata.store import catalogue
+from pgstrata.store.database import transaction
 from pgstrata.store.details import load_details, load_query_plans
 
 
@@ -20,7 +21,7 @@ def save(tmp_path, *records):
     path = tmp_path / catalogue.CATALOGUE
     catalogue.create_catalogue(path)
     connection = catalogue.open_for_writing(path)
-    with catalogue.transaction(connection):
+    with transaction(connection):
         for record in records:
             catalogue.save_run(connection, record)
     return connection

@@ -6,6 +6,7 @@ import pytest
 
 from pgstrata.model.metrics import ROUND_TPS, Series
 from pgstrata.store import catalogue
+from pgstrata.store.database import transaction
 from pgstrata.store.load import load_study
 from pgstrata.store.study import StudyStore
 
@@ -30,7 +31,7 @@ def test_series_are_read_by_name_or_with_their_metrics(tmp_path, bench, series, 
     rounds = Series(metric=ROUND_TPS, times=(0.0, 0.5), values=(1.0, 2.0))
     disk = Series(metric="disk_iops", times=(1.0,), values=(5.0,), subject="data")
     connection = catalogue.open_for_writing(folder / catalogue.CATALOGUE)
-    with catalogue.transaction(connection):
+    with transaction(connection):
         catalogue.save_run(connection, dataclasses.replace(record, series=(*record.series, rounds, disk)))
     connection.close()
     (run,) = load_study(folder, metrics=("tps",), series=series).runs

@@ -17,6 +17,7 @@ from pgstrata.model.server import Fingerprint
 from pgstrata.plan.identity import identify
 from pgstrata.ports.store import FinishedRun
 from pgstrata.store import catalogue
+from pgstrata.store.database import transaction
 from pgstrata.store.load import load_study
 from pgstrata.store.study import StudyStore, load_plan_file, reparse_study
 from timing import least_seconds
@@ -368,7 +369,7 @@ def test_evidence_of_another_run_in_its_place_is_told(tmp_path, bench):
 
 
 def test_a_run_survives_a_catalogue_that_somebody_else_has_locked(tmp_path, bench, monkeypatch):
-    monkeypatch.setattr("pgstrata.store.catalogue._BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("pgstrata.store.database._BUSY_SECONDS", 0.1)
     plan = bench.plan()
     folder = tmp_path / "s"
     store = StudyStore.create(folder, plan, "0.1.0")
@@ -400,7 +401,7 @@ def test_fingerprints_outlive_the_catalogue(tmp_path, bench):
 def test_5000_runs_are_loaded_in_less_than_a_second_of_cpu(tmp_path, bench):
     plan = bench.plan(2500)
     folder = tmp_path / "s"
-    with StudyStore.create(folder, plan, "0.1.0") as store, catalogue.transaction(store._connection):
+    with StudyStore.create(folder, plan, "0.1.0") as store, transaction(store._connection):
         for run in plan.runs:
             catalogue.save_run(store._connection, bench.record(bench.header(run, plan), 1000.0))
     assert len(load_study(folder, metrics=("tps",)).runs) == 5000

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 from pgstrata.model.activity import SessionCount, SessionState, WaitProfile
 from pgstrata.store import catalogue
+from pgstrata.store.database import transaction
 
 
 def test_waits_are_read_back_as_they_were(tmp_path, bench):
@@ -12,7 +13,7 @@ def test_waits_are_read_back_as_they_were(tmp_path, bench):
     path = tmp_path / catalogue.CATALOGUE
     catalogue.create_catalogue(path)
     connection = catalogue.open_for_writing(path)
-    with catalogue.transaction(connection):
+    with transaction(connection):
         for planned, waits in zip(runs, profiles, strict=False):
             record = bench.record(bench.header(planned, bench.plan(3)), 1000.0)
             catalogue.save_run(connection, replace(record, waits=waits))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,17 +11,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from pgstrata.app.machine import libpq_variables, open_machine
+from pgstrata.app.machine import open_machine
+from pgstrata.app.running_server import EXTENSION, READ_ONLY, make_read_only, parse_dsn, require_read_only
 from pgstrata.errors import HostNotFitError, SqlError, UsageError
-from pgstrata.experiment.keys import WrongValueError
-from pgstrata.experiment.servers import mask_level, parse_server
 from pgstrata.libpq import quote_literal
 from pgstrata.model.draft import ColumnFacts, CountedStatement, WorkloadDraft
-from pgstrata.model.experiment import ServerKind
 from pgstrata.model.server import Address
 from pgstrata.ports.server import Sql
 from pgstrata.servers.psql import PsqlSql
-from pgstrata.servers.supply import address_of
 from pgstrata.system.files import create, make_folder
 from pgstrata.workloads import draft as draft_room
 from pgstrata.workloads.draft.experiment import SCRIPTS, render_experiment
@@ -31,8 +27,6 @@ from pgstrata.workloads.draft.scripts import choose, make_scripts
 from pgstrata.workloads.draft.statements import TableName
 
 MOST_SCRIPTS: Final = 100
-_READ_ONLY: Final = "-c default_transaction_read_only=on -c statement_timeout=30s -c lock_timeout=1s"
-_NEEDED: Final = "pg_stat_statements"
 _MOST_STATEMENTS: Final = 5000
 _LONGEST_TEXT: Final = 65_537
 _HIDDEN: Final = "<insufficient privilege>"
@@ -56,7 +50,7 @@ def draft_workload(dsn: str, output: Path | None, top: int) -> tuple[Path, Workl
     if not 1 <= top <= MOST_SCRIPTS:
         remedy = f"give an integer from 1 to {MOST_SCRIPTS}"
         raise UsageError(f"a draft cannot have {top} scripts", where="--top", remedy=remedy)
-    address = _read_only(_parse(dsn))
+    address = make_read_only(parse_dsn(dsn), statement_timeout="30s")
     with open_machine(lambda _: None) as machine:
         asked = _Asked(PsqlSql(machine.here, machine.servers.client_tools(tls=True)), address)
         asked.require_read_only()
@@ -64,21 +58,6 @@ def draft_workload(dsn: str, output: Path | None, top: int) -> tuple[Path, Workl
     folder = output or Path(f"draft-{re.sub(r'[^A-Za-z0-9._-]+', '-', draft.database).strip('-.') or 'workload'}")
     _write(folder, draft, text)
     return folder, draft
-
-
-def _parse(dsn: str) -> Address:
-    level = dsn if dsn.startswith("dsn:") else f"dsn:{dsn}"
-    try:
-        spec = parse_server(*mask_level(level))
-    except WrongValueError as error:
-        raise UsageError(error.what, where="DSN", remedy=error.remedy) from None
-    assert spec.kind is ServerKind.DSN
-    return address_of(spec, libpq_variables(os.environ))
-
-
-def _read_only(address: Address) -> Address:
-    options = f"{address.parameters.get('options', '')} {_READ_ONLY}".strip()
-    return replace(address, parameters={**address.parameters, "options": options})
 
 
 def _make(asked: _Asked, top: int) -> tuple[WorkloadDraft, str]:
@@ -135,13 +114,7 @@ class _Asked:
 
     def require_read_only(self) -> None:
         """HostNotFitError where a service or a pooler has taken the settings of the connection away."""
-        asked = "SELECT pg_catalog.current_setting('default_transaction_read_only') AS said"
-        if self.sql.query(self.address, asked).value() != "on":
-            raise HostNotFitError(
-                "the sessions would not be read-only: a service or a pooler overrides the options of the connection",
-                where="DSN",
-                remedy="remove options from the service, or connect directly to the server",
-            )
+        require_read_only(self.sql.query(self.address, READ_ONLY).value())
 
     def facts(self) -> tuple[str, str, str, int]:
         """Name of the database, version of the server, its major, bytes of the database."""
@@ -171,7 +144,7 @@ GROUP BY 1, 2, 3 ORDER BY 5 DESC LIMIT {_MOST_STATEMENTS}"""
             rows = tuple(self.sql.query(self.address, statement).records())
         except SqlError as error:
             if error.sqlstate == _NOT_LOADED:
-                raise _missing(f"{_NEEDED} is not loaded", database) from error
+                raise _missing(f"{EXTENSION} is not loaded", database) from error
             raise
         found = tuple(map(_counted, rows))
         hidden = sum(one.seconds for one in found if one.text is None)
@@ -186,15 +159,15 @@ GROUP BY 1, 2, 3 ORDER BY 5 DESC LIMIT {_MOST_STATEMENTS}"""
     def _schema(self, database: str) -> str:
         statement = (
             "SELECT pg_catalog.quote_ident(n.nspname) AS name FROM pg_catalog.pg_extension AS e "
-            f"JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = '{_NEEDED}'"
+            f"JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = '{EXTENSION}'"
         )
         rows = self.sql.query(self.address, statement).rows
         if not rows:
-            raise _missing(f"the extension {_NEEDED} is not in this database", database)
+            raise _missing(f"the extension {EXTENSION} is not in this database", database)
         return rows[0][0]
 
     def _columns_of_view(self, schema: str) -> frozenset[str]:
-        view = quote_literal(f"{schema}.{_NEEDED}")
+        view = quote_literal(f"{schema}.{EXTENSION}")
         statement = f"SELECT attname AS name FROM pg_catalog.pg_attribute WHERE attrelid = {view}::pg_catalog.regclass"
         return frozenset(row[0] for row in self.sql.query(self.address, statement).rows)
 
@@ -224,8 +197,8 @@ def _missing(what: str, database: str) -> HostNotFitError:
     return HostNotFitError(
         what,
         where=f"database {database}",
-        remedy=f"add {_NEEDED} to shared_preload_libraries in postgresql.conf, restart the server, run "
-        f"CREATE EXTENSION {_NEEDED}; in that database, and let the load run for a while",
+        remedy=f"add {EXTENSION} to shared_preload_libraries in postgresql.conf, restart the server, run "
+        f"CREATE EXTENSION {EXTENSION}; in that database, and let the load run for a while",
     )
 
 

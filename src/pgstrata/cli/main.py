@@ -11,6 +11,7 @@ import typer
 from pgstrata.cli.answers import gate, reparse, report, show
 from pgstrata.cli.bundle import bundle, unbundle
 from pgstrata.cli.host import host_app
+from pgstrata.cli.live import explain, watch, window
 from pgstrata.cli.merge import merge
 from pgstrata.cli.options import Budget, Destination, Json, NoQueryText, StudyOption, Threshold, duration_of
 from pgstrata.cli.servers import servers_app
@@ -219,6 +220,9 @@ _COMMANDS: Final[dict[str, Callable[..., None]]] = {
     "merge": merge,
     "reparse": reparse,
     "doctor": doctor,
+    "watch": watch,
+    "explain": explain,
+    "window": window,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

@@ -23,15 +23,18 @@ NoQueryText = Annotated[bool, typer.Option("--no-query-text", help="Hashes inste
 
 def duration_of(text: str | None) -> float | None:
     """Seconds; UsageError where it is no duration."""
-    if text is None:
-        return None
+    return None if text is None else duration_at(text, "--budget")
+
+
+def duration_at(text: str, option: str) -> float:
+    """Seconds; UsageError, which names the option, where it is no duration."""
     from pgstrata.errors import UsageError
     from pgstrata.units import parse_duration
 
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise UsageError(str(error), where="--budget", remedy="write a time such as 90s, 10m or 1h30m") from None
+        raise UsageError(str(error), where=option, remedy="write a time such as 90s, 10m or 1h30m") from None
 
 
 def ratio_of(text: str | None) -> float | None:

@@ -21,7 +21,8 @@ from pgstrata.ports.steps import Steps
 # Large data take their time: reading them all, VACUUM, a checkpoint.
 _QUERY_TIMEOUT = 3600.0
 _SCRIPT_TIMEOUT = 12 * 3600.0
-_OPTIONS = ("-X", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose")
+_OPTIONS = ("-X", "-v", "VERBOSITY=verbose")
+_STOPPING = ("-v", "ON_ERROR_STOP=1")
 _AS_SCRIPT = ("-q", "-f", "-")
 _ERROR = re.compile(
     r"(?:ERROR|FATAL|PANIC):\s+(?:(?P<state>[0-9A-Z]{5}):\s+)?(?P<what>.*)", re.MULTILINE
@@ -73,21 +74,26 @@ class PsqlSql:
         return _checked(address, self.host.run(self._command(address, arguments, stdin), timeout=timeout, check=False))
 
     def _command(self, address: Address, arguments: tuple[str, ...], stdin: bytes) -> Command:
-        connection = compose_connection(address)
-        return Command(
-            argv=(self.tools.program("psql"), *_OPTIONS, *arguments, *connection.arguments),
-            environment={
-                **self.tools.process_environment,
-                "PGCONNECT_TIMEOUT": "10",
-                **connection.environment,
-                "PGAPPNAME": "pgstrata",
-                "PGCLIENTENCODING": "UTF8",
-                "LC_ALL": "C",
-            },
-            password=connection.password,
-            stdin=stdin,
-            memory=self.tools.memory,
-        )
+        return compose_psql(self.tools, address, (*_STOPPING, *arguments), stdin)
+
+
+def compose_psql(tools: Build, address: Address, arguments: tuple[str, ...], stdin: bytes = b"") -> Command:
+    """How psql is started for a server."""
+    connection = compose_connection(address)
+    return Command(
+        argv=(tools.program("psql"), *_OPTIONS, *arguments, *connection.arguments),
+        environment={
+            **tools.process_environment,
+            "PGCONNECT_TIMEOUT": "10",
+            **connection.environment,
+            "PGAPPNAME": "pgstrata",
+            "PGCLIENTENCODING": "UTF8",
+            "LC_ALL": "C",
+        },
+        password=connection.password,
+        stdin=stdin,
+        memory=tools.memory,
+    )
 
 
 def _begin_watch(path: str) -> str:
@@ -102,12 +108,13 @@ def _begin_watch(path: str) -> str:
 
 def _checked(address: Address, done: Completed) -> Completed:
     if done.code != 0:
-        raise _sql_error(address, done)
+        raise explain_failure(address, done.stderr, lost=done.code == _NO_CONNECTION)
     return done
 
 
-def _sql_error(address: Address, done: Completed) -> PgstrataError:
-    text = done.complaints.strip()
+def explain_failure(address: Address, complaints: bytes, *, lost: bool = False) -> PgstrataError:
+    """The error that psql's complaints tell of; `lost`: there was no connection, or it was lost."""
+    text = complaints.decode("utf-8", "replace").strip()
     match = _ERROR.search(text)
     first = (text.splitlines() or ["psql failed without a word"])[0].removeprefix("psql: error: ")
     what = match.group("what").strip() if match else first
@@ -118,14 +125,14 @@ def _sql_error(address: Address, done: Completed) -> PgstrataError:
     if find_disk_full(text):
         remedy = "free space where the server's data lie"
         return DatabaseFullError(what, host=address.host, port=address.port, where=place, remedy=remedy)
-    return SqlError(what, sqlstate=state, where=place, remedy=_remedy(state, what, done.code))
+    return SqlError(what, sqlstate=state, where=place, remedy=_remedy(state, what, lost=lost))
 
 
-def _remedy(state: str, what: str, code: int) -> str:
+def _remedy(state: str, what: str, *, lost: bool) -> str:
     if state.startswith("28") or "password" in what:
         return "check user, password (PGPASSWORD, ~/.pgpass or the service file) and pg_hba.conf"
     if state == "53300":
         return "raise max_connections, or use fewer clients"
-    if code == _NO_CONNECTION:
+    if lost:
         return "check that the server runs and that host and port are right"
     return ""

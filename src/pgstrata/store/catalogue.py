@@ -3,12 +3,8 @@
 Everything in it is derived from files beside it. Open it with any SQLite client for questions of your own.
 """
 
-import errno
 import json
-import os
 import sqlite3
-import stat
-import tempfile
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -22,14 +18,12 @@ from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunRecord, RunStatus, StatementLatency, Validity
 from pgstrata.model.server import Fingerprint
 from pgstrata.sources.ceilings import drop_wrong_ceilings
+from pgstrata.store.database import connect, reading
 from pgstrata.store.details import TABLES, load_details, save_details
 from pgstrata.store.failures import damaged_catalogue
-from pgstrata.system.files import save_for_all
-from pgstrata.system.users import UserIds, acting_as
-from pgstrata.system.ways import as_owner, find_owner
+from pgstrata.system.ways import as_owner
 
 CATALOGUE: Final = "catalogue.sqlite"
-_BUSY_SECONDS = 5.0
 _SCHEMA_VERSION = 8
 _SCHEMA = f"""
 CREATE TABLE run (
@@ -82,20 +76,6 @@ _RUN_COLUMNS = (
 _PLACES = ", ".join("?" * (_RUN_COLUMNS.count(",") + 1))
 
 
-class _Connection(sqlite3.Connection):
-    """Root uses it as the user who could replace the files beside the database, which SQLite opens and removes."""
-
-    owner: UserIds | None = None
-
-    def execute(self, *arguments: Any) -> sqlite3.Cursor:
-        with acting_as(self.owner):
-            return super().execute(*arguments)
-
-    def close(self) -> None:
-        with acting_as(self.owner):
-            super().close()
-
-
 @as_owner
 def create_catalogue(path: Path) -> None:
     """A new, empty catalogue."""
@@ -106,15 +86,7 @@ def create_catalogue(path: Path) -> None:
 
 def open_raw(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode; waits some seconds where another program holds the database."""
-    _refuse_endless(path)
-    owner = find_owner(path)
-    with acting_as(owner):
-        # lanes use it in turn, each in a thread of its own
-        connection = sqlite3.connect(
-            path, isolation_level=None, timeout=_BUSY_SECONDS, factory=_Connection, check_same_thread=False
-        )
-    connection.owner = owner
-    return connection
+    return connect(path, _unfit)
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
@@ -130,79 +102,29 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _refuse_endless(path: Path) -> None:
-    """SQLite would wait for ever for the other end of a pipe."""
-    for file in (path, _log_of(path), path.with_name(f"{path.name}-shm")):
-        if file.exists() and not file.is_file():
-            raise StudyError(
-                "this is not an ordinary file, and the catalogue needs one",
-                where=str(file),
-                remedy=f"remove it, and rebuild the catalogue: pgstrata reparse {path.parent}",
-            )
+def _missing(path: Path) -> StudyError:
+    return StudyError(
+        "the study has no catalogue",
+        where=str(path),
+        remedy=f"rebuild it from the evidence: pgstrata reparse {path.parent}",
+    )
+
+
+def _unfit(file: Path) -> StudyError:
+    return StudyError(
+        "this is not an ordinary file, and the catalogue needs one",
+        where=str(file),
+        remedy=f"remove it, and rebuild the catalogue: pgstrata reparse {file.parent}",
+    )
 
 
 @contextmanager
 def open_for_reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection that also works beside a writer, and in a folder that cannot be written."""
-    with tempfile.TemporaryDirectory(prefix="pgstrata-") as scratch:
-        connection = _connect_read_only(path) or _connect_copy(path, Path(scratch))
-        with closing(connection):
-            _check_version(connection, path)
-            connection.execute("BEGIN")
-            yield connection
-
-
-@as_owner
-def _connect_read_only(path: Path) -> sqlite3.Connection | None:
-    """None: a writer was killed, and its log can only be replayed elsewhere."""
-    if not path.exists():
-        raise StudyError(
-            "the study has no catalogue",
-            where=str(path),
-            remedy=f"rebuild it from the evidence: pgstrata reparse {path.parent}",
-        )
-    _refuse_endless(path)
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_SECONDS)
-    try:
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    except sqlite3.OperationalError as error:
-        connection.close()
-        if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
-            raise
-        return _connect_immutable(path)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _connect_immutable(path: Path) -> sqlite3.Connection | None:
-    """SQLite needs a file beside a WAL database; without the right to make one, nobody else writes here either."""
-    log = _log_of(path)
-    if log.exists() and log.stat().st_size:
-        return None
-    return sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)
-
-
-def _connect_copy(path: Path, scratch: Path) -> sqlite3.Connection:
-    """The log of a killed writer, replayed in `scratch`: whoever may read the study need not be able to write there."""
-    for file in (path, _log_of(path)):
-        with os.fdopen(_open_ordinary(file), "rb") as stream:
-            save_for_all(stream, scratch / file.name, executable=False)
-    return sqlite3.connect(scratch / path.name)
-
-
-@as_owner
-def _open_ordinary(file: Path) -> int:
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not an ordinary file", str(file))
-    return descriptor
-
-
-def _log_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
+    with reading(path, _unfit, _missing) as connection:
+        _check_version(connection, path)
+        connection.execute("BEGIN")
+        yield connection
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
@@ -217,20 +139,6 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
     there = {text for (text,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
     if not there.issuperset(filter(None, map(str.strip, _SCHEMA.split(";")))):
         raise damaged_catalogue(path.parent, "a table is missing or has other columns")
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # SQLite has rolled back by itself after a full disk.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def save_run(connection: sqlite3.Connection, record: RunRecord) -> None:

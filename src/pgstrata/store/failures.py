@@ -70,7 +70,7 @@ def _explain_os_error(error: OSError, folder: Path) -> PgstrataError:
 def _explain_sqlite_error(error: sqlite3.Error, folder: Path) -> PgstrataError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     where = str(folder / "catalogue.sqlite")
-    if code == sqlite3.SQLITE_FULL or (code in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN} and _is_full(folder)):
+    if is_disk_full(error, folder):
         return _disk_full(folder)
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return StudyError(
@@ -101,6 +101,14 @@ def is_damage(error: sqlite3.Error) -> bool:
         return True
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     return code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def is_disk_full(error: sqlite3.Error, folder: Path) -> bool:
+    """Whether a database in that folder found no room."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return True
+    return code in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN} and _is_full(folder)
 
 
 def _disk_full(folder: Path) -> DiskFullError:

@@ -1,13 +1,14 @@
-"""One writer at a time: the lock of a study, with the identity of its holder for the one who comes second."""
+"""One writer at a time: the lock of a study or an archive, which names its holder to the one who comes second."""
 
 import json
 import os
 import platform
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pgstrata.errors import ExitCode, StudyError
+from pgstrata.errors import ExitCode, PgstrataError, StudyError
 from pgstrata.model import sizes
 from pgstrata.model.codec import parse_json
 from pgstrata.system.locks import take_lock
@@ -22,15 +23,19 @@ class StudyLockedError(StudyError):
     exit_code = ExitCode.HOST_NOT_FIT
 
 
-class StudyLock:
-    """Held from construction to `release`; the kernel releases it too when the process dies, however it dies."""
+class HeldLock:
+    """Held from construction to `release`; the kernel releases it too when the process dies, however it dies.
 
-    def __init__(self, folder: Path) -> None:
-        path = folder / LOCK_FILE
+    Args:
+        path: the file, made if it is not there.
+        taken: makes the error where another process has it, of the path and of what that process said of itself.
+    """
+
+    def __init__(self, path: Path, taken: Callable[[Path, str], PgstrataError]) -> None:
         try:
             self._descriptor = take_lock(path)
         except BlockingIOError:
-            raise _explain_holder(path) from None
+            raise taken(path, _read_holder(path)) from None
         try:
             self._write_holder()
         except OSError:
@@ -43,16 +48,16 @@ class StudyLock:
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, json.dumps(holder).encode(), 0)
 
-    def holds(self, folder: Path) -> bool:
-        """Whether the lock of that folder is still the one that was taken."""
+    def holds(self, path: Path) -> bool:
+        """Whether the file at that path is still the one that was locked."""
         try:
-            there = (folder / LOCK_FILE).stat()
+            there = path.stat()
         except OSError:
             return False
         return os.path.samestat(there, os.fstat(self._descriptor))
 
     def release(self) -> None:
-        """Give the study free; nothing happens the second time."""
+        """Let it go; nothing happens the second time."""
         if self._descriptor >= 0:
             # a disk that has failed must not keep it, and who held it does not matter any more
             with suppress(OSError):
@@ -61,12 +66,22 @@ class StudyLock:
             self._descriptor = -1
 
 
-def _explain_holder(path: Path) -> StudyLockedError:
+class StudyLock(HeldLock):
+    """The lock of a study, by its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / LOCK_FILE, _explain_holder)
+
+
+def _read_holder(path: Path) -> str:
     try:
         holder = parse_json(read_regular(path, most=sizes.LOCK_FILE))
-        who = f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
+        return f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
     except (OSError, ValueError, KeyError, TypeError):
-        who = "it has not said which"
+        return "it has not said which"
+
+
+def _explain_holder(path: Path, who: str) -> StudyLockedError:
     return StudyLockedError(
         f"another pgstrata is at work on this study ({who})",
         where=str(path.parent),

@@ -8,6 +8,7 @@ from pgstrata.errors import StudyError
 from pgstrata.model.runs import RunRecord
 from pgstrata.ports.studies import Derive
 from pgstrata.store import catalogue, evidence
+from pgstrata.store.database import transaction
 from pgstrata.store.failures import is_damage
 from pgstrata.store.serialise import parse_header
 from pgstrata.system.files import remove_file, rename
@@ -35,7 +36,7 @@ def rebuild_catalogue(folder: Path, derive: Derive, plan: str) -> int:
 def _fill(folder: Path, path: Path, derive: Derive, plan: str) -> int:
     catalogue.create_catalogue(path)
     count = 0
-    with closing(catalogue.open_for_writing(path)) as connection, catalogue.transaction(connection):
+    with closing(catalogue.open_for_writing(path)) as connection, transaction(connection):
         for identity in evidence.list_runs(folder):
             catalogue.save_run(connection, derive_run(folder, identity, derive, plan))
             count += 1

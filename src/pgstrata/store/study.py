@@ -24,6 +24,7 @@ from pgstrata.plan.identity import identify
 from pgstrata.ports.store import Evidence, FinishedRun, RunHeader
 from pgstrata.ports.studies import Derive, StudyHead
 from pgstrata.store import catalogue, evidence
+from pgstrata.store.database import transaction
 from pgstrata.store.difference import explain_difference
 from pgstrata.store.failures import catalogue_errors, storage_errors
 from pgstrata.store.lock import LOCK_FILE, StudyLock
@@ -142,7 +143,7 @@ class StudyStore:
         for run in finished:
             self._publish(run.evidence, run.header)
             self._committed.add(run.record.identity)
-        with storage_errors(self.folder), catalogue.transaction(self._connection):
+        with storage_errors(self.folder), transaction(self._connection):
             for run in finished:
                 catalogue.save_run(self._connection, run.record)
 
@@ -167,13 +168,13 @@ class StudyStore:
         self._require_there()
         with storage_errors(self.folder):
             evidence.save_fingerprint_file(self.folder, name, fingerprint)
-            with catalogue.transaction(self._connection):
+            with transaction(self._connection):
                 catalogue.save_fingerprint(self._connection, name, fingerprint)
         self._fingerprints[name] = fingerprint
 
     def _require_there(self) -> None:
         """A folder that was removed or moved meanwhile is not made anew, where nobody would find the rest of it."""
-        if not (self.folder / PLAN_FILE).is_file() or not self._lock.holds(self.folder):
+        if not (self.folder / PLAN_FILE).is_file() or not self._lock.holds(self.folder / LOCK_FILE):
             raise StudyError(
                 "the study's folder was removed or moved while it was being measured",
                 where=str(self.folder),
@@ -279,11 +280,11 @@ def _reconcile(folder: Path, connection: sqlite3.Connection, derive: Derive | No
     for identity in missing:
         assert derive is not None
         record = derive_run(folder, identity, derive, plan)
-        with catalogue.transaction(connection):
+        with transaction(connection):
             catalogue.save_run(connection, record)
     fingerprints = evidence.load_fingerprint_files(folder)
     if fingerprints != catalogue.load_fingerprints(connection):
-        with catalogue.transaction(connection):
+        with transaction(connection):
             for name, fingerprint in fingerprints.items():
                 catalogue.save_fingerprint(connection, name, fingerprint)
 

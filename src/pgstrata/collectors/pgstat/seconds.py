@@ -84,8 +84,11 @@ def parse_counter_samples(text: bytes) -> Iterator[CountersSample]:
 
 
 def _rates(before: CountersSample, after: CountersSample) -> Values:
-    """What the server did between two samples; nothing of counters that are missing, went backwards or were reset."""
-    counters, seconds = Counters(first=before.counters, last=after.counters), after.moment - before.moment
+    return rates_between(Counters(first=before.counters, last=after.counters), after.moment - before.moment)
+
+
+def rates_between(counters: Counters, seconds: float) -> Values:
+    """What the server did each second; nothing of counters that are missing, went backwards or were reset."""
     found = {}
     for name, (parts, unit) in _RATES.items():
         growths = [growth for part in parts if (growth := counters.increase(part)) is not None]

@@ -1,0 +1,69 @@
+"""`pgstrata explain` and `pgstrata window`: an archive and its windows to findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pgstrata.app.live_windows import choose_window, choose_windows, say_span
+from pgstrata.diagnosis.live.explain import explain
+from pgstrata.diagnosis.live.profile import profile
+from pgstrata.errors import ArchiveError
+from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, EventKind
+from pgstrata.model.explanation import Explained
+from pgstrata.model.profile import Profiled
+from pgstrata.store.archives.reader import ArchiveReader
+
+
+def load_explanation(
+    archive: Path, begin: str | None, end: str | None, against: str | None, *, query_text: bool = True
+) -> Explained:
+    """Explain a window of an archive.
+
+    Args:
+        archive: its folder.
+        begin: when the window begins, as the user wrote it; None for the archive's beginning.
+        end: when it ends; None for the archive's end.
+        against: the comparison window as FROM..TO; None for the time before.
+        query_text: whether texts of statements are shown.
+
+    Raises:
+        ArchiveError: there is no archive, or nothing is recorded of a window.
+        UsageError: a time cannot be read.
+    """
+    with ArchiveReader.open(archive) as reader:
+        facts = _facts(reader, archive)
+        chosen = choose_windows(facts, begin, end, against)
+        value = _require(reader.window(chosen.window, facts))
+        reference = _require(reader.window(chosen.comparison, facts))
+        around = reader.window(chosen.around, facts)
+        texts = reader.texts() if query_text else {}
+    found = explain(value, reference, around)
+    return Explained(archive=str(archive), facts=facts, chosen=chosen, explanation=found, texts=texts)
+
+
+def load_profile(archive: Path, begin: str | None, end: str | None, *, query_text: bool = True) -> Profiled:
+    """What a window of an archive holds by itself; arguments and errors are those of `load_explanation`."""
+    with ArchiveReader.open(archive) as reader:
+        facts = _facts(reader, archive)
+        window = _require(reader.window(choose_window(facts, begin, end)[0], facts))
+        texts = reader.texts() if query_text else {}
+    return Profiled(archive=str(archive), facts=facts, profile=profile(window), texts=texts)
+
+
+def _facts(reader: ArchiveReader, archive: Path) -> ArchiveFacts:
+    facts = reader.facts()
+    if facts is None:
+        raise ArchiveError("the archive is empty", where=str(archive), remedy="let `pgstrata watch` run for a while")
+    return facts
+
+
+def _require(window: ArchiveWindow) -> ArchiveWindow:
+    if not sum(window.looks):
+        told = next((event.detail for event in window.events if event.kind is EventKind.LOST), "")
+        why = f": the connection was lost ({told})" if told else ", as if no recorder had been running"
+        raise ArchiveError(
+            f"nothing was recorded between {say_span(window.span)}{why}",
+            where="archive",
+            remedy="give a window in which the recorder was at work",
+        )
+    return window

@@ -1,0 +1,133 @@
+"""Which stretch of an archive a user means: times as they are spoken, and the time before as the comparison."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from pgstrata.errors import ArchiveError, UsageError
+from pgstrata.model.archive import ArchiveFacts, Span
+from pgstrata.model.explanation import Chosen
+
+_TIME: Final = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?", re.ASCII)
+_REMEDY: Final = "write 13:28, 13:28:30, 2026-11-26T13:28 or 2026-11-26T13:28:00+01:00"
+LONGER: Final = 4
+"""Lengths of the window that the comparison window has where nobody names one: what is longer is known better."""
+_LONGEST: Final = 7200
+_SHORTEST: Final = 5
+
+
+def choose_windows(facts: ArchiveFacts, begin: str | None, end: str | None, against: str | None) -> Chosen:
+    """The spans that a user means.
+
+    Args:
+        facts: of the archive.
+        begin: when the window begins; None for the archive's beginning.
+        end: when it ends; None for the archive's end.
+        against: the comparison window as FROM..TO; None for the time before the window.
+
+    Raises:
+        UsageError: a text is no time, or the window ends before it begins.
+        ArchiveError: the archive has nothing of it.
+    """
+    window, clipped = choose_window(facts, begin, end)
+    if against is not None:
+        first, dots, last = against.partition("..")
+        if not dots:
+            raise UsageError(f"{against!r} is not a window", where="--against", remedy="write FROM..TO")
+        compared = _within(facts, _span(facts, first.strip() or None, last.strip() or None, "--against"))
+        if compared.begin < window.end and window.begin < compared.end:
+            raise UsageError(
+                "both windows overlap", where="--against", remedy="give a window before or after the other"
+            )
+    else:
+        compared = _before(facts, window)
+    after = min(facts.span.end, window.end + max(60, window.seconds))
+    around = Span(begin=min(compared.begin, window.begin), end=max(after, compared.end))
+    return Chosen(window=window, comparison=compared, around=around, clipped=clipped)
+
+
+def choose_window(facts: ArchiveFacts, begin: str | None, end: str | None) -> tuple[Span, bool]:
+    """The window alone, and whether it was cut to what the archive has."""
+    asked = _span(facts, begin, end, "--from")
+    window = _within(facts, asked)
+    return window, window != asked
+
+
+def _before(facts: ArchiveFacts, window: Span) -> Span:
+    length = max(window.seconds, min(LONGER * window.seconds, _LONGEST))
+    begin = max(facts.span.begin, window.begin - length)
+    if window.begin - begin < _SHORTEST:
+        raise ArchiveError(
+            "the archive has nothing before this window to compare it with",
+            where=say_span(facts.span),
+            remedy="name another window to compare with: --against FROM..TO",
+        )
+    return Span(begin=begin, end=window.begin)
+
+
+def _span(facts: ArchiveFacts, begin: str | None, end: str | None, where: str) -> Span:
+    last = datetime.fromtimestamp(facts.span.end, tz=UTC).astimezone()
+    first = facts.span.begin if begin is None else _moment(begin, last, where)
+    if end is None:
+        return _checked(first, facts.span.end, where)
+    upto = _moment(end, last, where)
+    if upto <= first and _TIME.fullmatch(end.strip()):
+        # 23:50 to 00:10
+        upto = _following(end, first, where)
+    return _checked(first, upto, where)
+
+
+def _checked(begin: int, end: int, where: str) -> Span:
+    if end <= begin:
+        raise UsageError("the window ends before it begins", where=where, remedy="give --from before --to")
+    return Span(begin=begin, end=end)
+
+
+def _moment(text: str, last: datetime, where: str) -> int:
+    """Unix seconds; a time of the day is the last one before the end of the archive."""
+    text = text.strip()
+    if found := _TIME.fullmatch(text):
+        moment = _at(last, found, where)
+        return int((moment if moment <= last else _at(last - timedelta(days=1), found, where)).timestamp())
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a time", where=where, remedy=_REMEDY) from None
+    return int(moment.timestamp())
+
+
+def _following(text: str, first: int, where: str) -> int:
+    found = _TIME.fullmatch(text.strip())
+    assert found is not None
+    day = datetime.fromtimestamp(first, tz=UTC).astimezone()
+    moment = _at(day, found, where)
+    return int((moment if moment > day else _at(day + timedelta(days=1), found, where)).timestamp())
+
+
+def _at(day: datetime, found: re.Match[str], where: str) -> datetime:
+    """That time of a day in the local zone, whose offset may be another one than at the day's given time."""
+    hour, minute, second = int(found["hour"]), int(found["minute"]), int(found["second"] or 0)
+    try:
+        return day.replace(hour=hour, minute=minute, second=second, microsecond=0, tzinfo=None).astimezone()
+    except ValueError:
+        raise UsageError(f"{found[0]!r} is not a time of the day", where=where, remedy=_REMEDY) from None
+
+
+def _within(facts: ArchiveFacts, asked: Span) -> Span:
+    begin, end = max(asked.begin, facts.span.begin), min(asked.end, facts.span.end)
+    if begin >= end:
+        raise ArchiveError(
+            f"the archive has nothing between {say_span(asked)}",
+            where=f"it holds {say_span(facts.span)}",
+            remedy="give times within it; a time without a date is that of the archive's last 24 hours",
+        )
+    return Span(begin=begin, end=end)
+
+
+def say_span(span: Span) -> str:
+    """2026-11-26 13:28:00 and 13:47:00 in the local zone."""
+    begin, end = (datetime.fromtimestamp(each, tz=UTC).astimezone() for each in (span.begin, span.end))
+    pattern = "%H:%M:%S" if begin.date() == end.date() else "%Y-%m-%d %H:%M:%S"
+    return f"{begin:%Y-%m-%d %H:%M:%S} and {end.strftime(pattern)}"

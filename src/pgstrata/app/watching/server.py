@@ -1,0 +1,114 @@
+"""What a recorder has to know of its server before it asks, and what it will not be able to see there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Final
+
+from pgstrata.app.running_server import require_read_only
+from pgstrata.collectors import live
+from pgstrata.collectors.lines import whole_lines
+from pgstrata.collectors.live.statements import IDENTITIES_SINCE
+from pgstrata.errors import HostNotFitError, ParseError, SqlError
+from pgstrata.ports.session import ServerSession
+
+OLDEST: Final = 100000
+NEWEST: Final = 189999
+"""The newest version whose statistics are known."""
+_FIELDS: Final = (
+    "version", "number", "read_only", "sees_all", "standby", "started", "address", "backend", "activities", "counting",
+    "loaded", "identities", "catalogue", "database", "clock", "connections", "buffers",
+)  # fmt: skip
+_LOOPBACK: Final = frozenset({"", "127.0.0.1", "::1"})
+_SYSTEM: Final = "SELECT system_identifier FROM pg_control_system()"
+_LIMITS: Final = "limits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveServer:
+    """A server as it was when the recorder connected."""
+
+    said: Mapping[str, str]
+    system: str
+
+    @property
+    def version(self) -> int:
+        """server_version_num."""
+        return int(self.said["number"])
+
+    @property
+    def started(self) -> float:
+        """When the postmaster was started, Unix seconds of the server's clock."""
+        return float(self.said["started"])
+
+    @property
+    def counts_statements(self) -> bool:
+        """Whether pg_stat_statements can be asked."""
+        return bool(self.said["counting"] and self.said["loaded"])
+
+    @property
+    def may_be_here(self) -> bool:
+        """Whether it was reached at an address of this machine."""
+        return self.said["address"] in _LOOPBACK
+
+    def limits(self, *, host: bool) -> tuple[str, ...]:
+        """Codes of what will not be seen; `host`: the host's counters will."""
+        return tuple(self._limits(host=host))
+
+    def _limits(self, *, host: bool) -> Iterator[str]:
+        if self.said["sees_all"] != "t":
+            yield "no_pg_monitor"
+        if self.said["activities"] != "on":
+            yield "no_activities"
+        if not self.said["loaded"]:
+            yield "statements_not_loaded"
+        elif not self.said["counting"]:
+            yield "no_extension"
+        if self.version < IDENTITIES_SINCE or self.said["identities"] == "off":
+            yield "no_query_ids"
+        if not host:
+            yield "no_host"
+        if self.said["standby"] == "t":
+            yield "standby"
+        if self.version > NEWEST:
+            yield "newer_server"
+
+    def facts(self, *, host: bool) -> Mapping[str, str]:
+        """What the archive keeps of it."""
+        return {
+            "server_version": self.said["version"],
+            "database": self.said["database"],
+            "system": self.system,
+            "server_started": self.said["started"],
+            "max_connections": self.said["connections"],
+            "shared_buffers": self.said["buffers"],
+            _LIMITS: " ".join(self.limits(host=host)),
+        }
+
+
+def observe_server(session: ServerSession) -> LiveServer:
+    """Ask a server what it is.
+
+    Raises:
+        HostNotFitError: sessions would not be read-only, or it is too old.
+        SqlError: it cannot be asked.
+    """
+    (line,) = whole_lines(session.rows((files(live) / "sql" / "server.sql").read_text("utf-8"))) or ("",)
+    words = line.split("\t")
+    if len(words) != len(_FIELDS):
+        raise ParseError(f"unknown shape of the server's answer: {line[:200]!r}")
+    said = dict(zip(_FIELDS, words, strict=True))
+    require_read_only(said["read_only"])
+    if int(said["number"]) < OLDEST:
+        raise HostNotFitError(
+            f"a server of version {said['version']} cannot be watched",
+            where="DSN",
+            remedy="servers from PostgreSQL 10 on can be watched; `pgstrata run` measures older ones",
+        )
+    system = ""
+    with suppress(SqlError):
+        system = session.rows(_SYSTEM).decode().strip()
+    return LiveServer(said=said, system=system)

@@ -1,0 +1,166 @@
+"""`pgstrata watch | explain | window`: live servers."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pgstrata.cli.options import Json, NoQueryText, duration_at
+
+if TYPE_CHECKING:
+    from pgstrata.report.blocks.model import Document
+
+Archive = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.")]
+
+
+def watch(
+    dsn: Annotated[
+        str, typer.Argument(metavar="DSN", help="A running server: SERVICE, postgresql://… or host=… dbname=….")
+    ],
+    archive: Annotated[Path, typer.Option("--archive", metavar="DIR", help="Folder of the archive, made if missing.")],
+    keep: Annotated[str, typer.Option("--keep", metavar="TIME", help="How long the past is kept.")] = "30d",
+    detail: Annotated[
+        str,
+        typer.Option("--keep-seconds", metavar="TIME", help="How long it is kept by the second, then by the minute."),
+    ] = "7d",
+    size: Annotated[
+        str, typer.Option("--keep-size", metavar="SIZE", help="Largest size; the oldest goes first.")
+    ] = "1GB",
+    no_query_text: Annotated[
+        bool, typer.Option("--no-query-text", help="Only ids or hashes of statements, no texts.")
+    ] = False,
+    duration: Annotated[
+        str | None, typer.Option("--duration", metavar="TIME", help="Stop after this time; otherwise at Ctrl-C.")
+    ] = None,
+) -> None:
+    """Record what a running server does: sessions each second, statements each ten, its statistics, its host.
+
+    It only reads there, by one connection with short timeouts; membership of pg_monitor suffices. It goes on when the
+    server is restarted.
+    """
+    from pgstrata.app.watching.watch import Watching, WatchTask
+    from pgstrata.app.watching.watch import watch as record
+    from pgstrata.report.live.limits import say_limits
+    from pgstrata.store.archives.thinning import Keep
+    from pgstrata.units import render_count
+
+    def begun(found: Watching) -> None:
+        tell(f"recording PostgreSQL {found.version} into {archive}; Ctrl-C ends it")
+        for text in say_limits(found.limits):
+            tell(f"note: {text}")
+
+    def tell(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    task = WatchTask(
+        dsn=dsn,
+        archive=archive,
+        keep=Keep(
+            detail=round(duration_at(detail, "--keep-seconds")),
+            total=round(duration_at(keep, "--keep")),
+            size=_size_of(size),
+        ),
+        query_text=not no_query_text,
+        seconds=None if duration is None else duration_at(duration, "--duration"),
+    )
+    looks = record(task, begun, tell)
+    print(f"{render_count(looks, 'second')} recorded in {archive}")
+
+
+def _size_of(text: str) -> int:
+    from pgstrata.errors import UsageError
+    from pgstrata.units import parse_bytes
+
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise UsageError(str(error), where="--keep-size", remedy="write a size such as 500MB or 2GB") from None
+
+
+Begin = Annotated[
+    str | None, typer.Option("--from", metavar="TIME", help="Such as 13:28, of the archive's last day, or ISO 8601.")
+]
+End = Annotated[str | None, typer.Option("--to", metavar="TIME", help="The archive's end if not given.")]
+Against = Annotated[
+    str | None,
+    typer.Option("--against", metavar="FROM..TO", help="Compare with this window, not with the time before."),
+]
+
+
+Report = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Also write a page.")]
+Format = Annotated[str | None, typer.Option("--format", help="'text': plain, at most 78 columns; 'markdown'.")]
+
+
+def explain(
+    archive: Archive,
+    begin: Begin = None,
+    end: End = None,
+    against: Against = None,
+    json: Json = False,
+    report: Report = None,
+    format_: Format = None,
+    no_query_text: NoQueryText = False,
+) -> None:
+    """Why was a live server slow? A window of an archive against another one, by default the time before.
+
+    Says whether it was slower at all, where the extra load is, who blocked, and whether statements were called more
+    often or became slower.
+    """
+    from pgstrata import __version__
+    from pgstrata.app.explain import load_explanation
+    from pgstrata.report.live.document import make_explanation
+    from pgstrata.report.live.json import explanation_json
+
+    _check_format(format_)
+    found = load_explanation(archive, begin, end, against, query_text=not no_query_text)
+    _tell(make_explanation(found, __version__), explanation_json(found) if json else None, format_, report)
+
+
+def window(
+    archive: Archive,
+    begin: Begin = None,
+    end: End = None,
+    against: Against = None,
+    json: Json = False,
+    report: Report = None,
+    format_: Format = None,
+    no_query_text: NoQueryText = False,
+) -> None:
+    """What a live server did in a window of an archive: load, statements, blockers, server, host.
+
+    With --against it is what `explain` says of the difference.
+    """
+    from pgstrata import __version__
+    from pgstrata.app.explain import load_profile
+    from pgstrata.report.live.profile import make_profile_document, profile_json
+
+    _check_format(format_)
+    if against is not None:
+        explain(archive, begin, end, against, json, report, format_, no_query_text)
+        return
+    found = load_profile(archive, begin, end, query_text=not no_query_text)
+    _tell(make_profile_document(found, __version__), profile_json(found) if json else None, format_, report)
+
+
+def _check_format(format_: str | None) -> None:
+    from pgstrata.errors import UsageError
+
+    if format_ not in {None, "text", "markdown"}:
+        remedy = "use --format text, --format markdown, or --json"
+        raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
+
+
+def _tell(document: "Document", json: str | None, format_: str | None, report: Path | None) -> None:
+    """Write the page, then print the document, or the same for programs."""
+    from pgstrata.app.report import write_page
+    from pgstrata.cli.documents import print_document
+
+    if report is not None:
+        write_page(document, report, option="--report")
+    if json is None:
+        print_document(document, format_)
+    else:
+        print(json, end="")
+    if report is not None:
+        print(f"report: {report}", file=sys.stderr)

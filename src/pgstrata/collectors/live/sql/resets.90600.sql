@@ -1,0 +1,1 @@
+SELECT '' AS pgstrata, '' AS reset

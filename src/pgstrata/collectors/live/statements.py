@@ -1,0 +1,123 @@
+"""Counters of pg_stat_statements, and what came to them between two looks; it is never reset. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from pgstrata.collectors.lines import whole_lines
+from pgstrata.collectors.live.sessions import normalised
+from pgstrata.collectors.statements import constants_expression, statements_for
+from pgstrata.diagnosis.query_text import hash_query
+from pgstrata.errors import ParseError
+from pgstrata.libpq import quote_literal
+from pgstrata.model.archive import StatementUse
+
+MOST_KEPT: Final = 100
+"""Statements of an interval that stand alone, those with most time; the others are summed up."""
+REST: Final = "(others)"
+"""Key of the sum of the others."""
+IDENTITIES_SINCE: Final = 140000
+"""Version from which on pg_stat_activity has the ids of statements."""
+OWN: Final = "pgstrata"
+"""Name that stands in each statement of the recorder, so that it is not counted as one of the server's."""
+_COLUMNS: Final = 7
+
+
+@cache
+def counts_statement(version: int, schema: str) -> str:
+    """Counters of all statements, a row each."""
+    return statements_for(__package__, "statements", version)[0][1].replace("@schema@", schema)
+
+
+@cache
+def resets_statement(version: int, schema: str) -> str:
+    """How often entries were thrown away, and when all were: a row."""
+    return statements_for(__package__, "resets", version)[0][1].replace("@schema@", schema)
+
+
+def texts_statement(identities: Iterable[str], schema: str) -> str:
+    """Texts of statements with these ids, a row each."""
+    text = (files(__package__) / "sql" / "texts.sql").read_text("utf-8")
+    text = text.replace("@constant@", constants_expression()).replace("@schema@", schema)
+    return text.replace("@ids@", quote_literal(" ".join(sorted(identities))))
+
+
+def read_texts(rows: bytes) -> Mapping[str, str]:
+    """Normalised texts by id."""
+    pairs = (line.partition("\t") for line in whole_lines(rows))
+    return {identity: normalised(masked) for identity, _, masked in pairs if masked}
+
+
+def read_counts(rows: bytes) -> Mapping[str, StatementUse]:
+    """Counters by id; ParseError where a row has an unknown shape."""
+    found = {}
+    for line in whole_lines(rows):
+        words = line.split("\t")
+        try:
+            numbers = [float(word or 0) for word in words[1:]]
+        except ValueError:
+            numbers = []
+        if len(words) != _COLUMNS or not numbers:
+            raise ParseError(f"unknown shape of a row of pg_stat_statements: {line[:200]!r}")
+        found[words[0]] = StatementUse(
+            calls=numbers[0], seconds=numbers[1], rows=numbers[2], blocks_hit=numbers[3], blocks_read=numbers[4],
+            wal_bytes=numbers[5],
+        )  # fmt: skip
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """What was counted between two looks, by id; `complete`: nothing was reset or thrown away meanwhile."""
+
+    uses: Mapping[str, StatementUse]
+    complete: bool
+
+
+@dataclass(slots=True)
+class StatementsReader:
+    """Keeps the last look."""
+
+    _last: Mapping[str, StatementUse] = field(default_factory=dict)
+    _resets: str | None = None
+
+    def read(self, counts: bytes, resets: bytes) -> Interval | None:
+        """What came since the last look; None at the first.
+
+        Entries that are new or were made anew count from their beginning. After a reset all do.
+        """
+        now, said = read_counts(counts), resets.decode("utf-8", "replace").strip()
+        last, before = self._last, self._resets
+        self._last, self._resets = now, said
+        if before is None:
+            return None
+        uses, backwards = {}, False
+        for identity, use in now.items():
+            grown = use.since(last[identity]) if identity in last else use
+            backwards = backwards or grown is None
+            grown = use if grown is None else grown
+            if grown.calls > 0:
+                uses[identity] = grown
+        return Interval(uses=uses, complete=before == said and not backwards and last.keys() <= now.keys())
+
+    def forget(self) -> None:
+        """The server was restarted, or not reached for a while: the next look is the first."""
+        self._last, self._resets = {}, None
+
+
+def keep_largest(uses: Mapping[str, StatementUse]) -> Mapping[str, StatementUse]:
+    """The statements with most time, and the sum of the others."""
+    ranked = sorted(uses.items(), key=lambda item: -item[1].seconds)
+    kept = dict(ranked[:MOST_KEPT])
+    for _, use in ranked[MOST_KEPT:]:
+        kept[REST] = kept.get(REST, StatementUse()).plus(use)
+    return kept
+
+
+def key_of(identity: str, text: str, version: int) -> str:
+    """How a statement is told apart: by the id where sessions show it too, else by its text."""
+    return identity if version >= IDENTITIES_SINCE or not text else hash_query(text)

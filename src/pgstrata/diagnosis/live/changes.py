@@ -1,0 +1,194 @@
+"""Throughput, load and time per transaction of two windows, and what they mean together. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from pgstrata.diagnosis.live.load import Cutting, load_of
+from pgstrata.model.archive import ArchiveWindow
+from pgstrata.model.attribution import ValueInterval
+from pgstrata.model.explanation import CallsChange, Change, Outcome
+from pgstrata.stats.batches import BatchMean, batch_length, batch_mean, estimate, shared_memory
+from pgstrata.stats.moderated import resolve_holm
+from pgstrata.stats.ranks import FloatArray
+
+COMMITS: Final = "commits"
+EFFECT: Final = 0.05
+"""Relative change below which nothing is said to have changed, however surely."""
+_LEVEL: Final = 0.05
+_MOSTLY: Final = 0.5
+_IDLE: Final = 0.05
+"""Average active sessions below which a server without a transaction has nothing to do."""
+_LARGEST: Final = 50.0
+
+
+def throughput_of(window: ArchiveWindow) -> FloatArray:
+    """Committed transactions per second by cell, NaN where it is not known."""
+    found = window.rates.get(COMMITS)
+    return np.asarray(found, dtype=np.float64) if found else np.full(len(window.looks), np.nan)
+
+
+def choose_cutting(value: ArchiveWindow, reference: ArchiveWindow) -> Cutting:
+    """Batches that are long against the memory of the comparison window, as it would be without a change.
+
+    A comparison window that is shorter than the window does not tell it alone.
+    """
+    windows = (reference, value) if reference.span.seconds < value.span.seconds else (reference,)
+    steps = [[_filled(load_of(each)), _filled(throughput_of(each))] for each in windows]
+    # cells of several windows may differ in length: each tells its memory in seconds
+    memory = max(shared_memory([series]) * window.cell for series, window in zip(steps, windows, strict=True))
+    lengths = tuple(batch_length(memory / window.cell, [len(window.looks)]) for window in (value, reference))
+    return Cutting(lengths=(lengths[0], lengths[1]), memory=memory)
+
+
+def _filled(series: FloatArray) -> FloatArray:
+    known = np.isfinite(series)
+    return np.where(known, series, series[known].mean() if known.any() else 0.0)
+
+
+def main_changes(value: ArchiveWindow, reference: ArchiveWindow, cutting: Cutting) -> tuple[Change, Change, Change]:
+    """Throughput, load, and the time of a transaction: load / throughput (Little's law).
+
+    Relative errors are those of means; of a ratio they are those of the difference of its parts, relative to each.
+    """
+    windows = tuple(zip((value, reference), cutting.lengths, strict=True))
+    longer = _longer(value, reference)
+    both = [_relative(window, length, cutting.memory) for window, length in windows]
+    loads = [_load_alone(window, length, cutting.memory) for window, length in windows]
+    throughput, time = (
+        _change(name, (_figure(name, both[0]), _figure(name, both[1])), both, np.array(weights), longer)[0]
+        for name, weights in (("throughput", (1.0, 0.0)), ("time", (-1.0, 1.0)))
+    )
+    load = _change("load", (float(loads[0].mean[0]), float(loads[1].mean[0])), loads, np.array([1.0]), longer)[0]
+    return throughput, load, time
+
+
+def _load_alone(window: ArchiveWindow, length: int, memory: float) -> BatchMean:
+    """Of all looks, also where the throughput is not known, so that the parts of the load add up to it."""
+    looks = np.asarray(window.looks, dtype=np.float64)
+    return _as_relative(batch_mean(load_of(window)[np.newaxis], looks, length, memory / window.cell))
+
+
+def _as_relative(found: BatchMean) -> BatchMean:
+    safe = np.where(found.mean > 0, found.mean, np.nan)
+    return BatchMean(mean=found.mean, covariance=found.covariance / np.outer(safe, safe), freedom=found.freedom)
+
+
+def _relative(window: ArchiveWindow, length: int, memory: float) -> BatchMean:
+    """Means of throughput and load, and the covariance of their relative errors."""
+    throughput, load = throughput_of(window), load_of(window)
+    weights = np.where(np.isfinite(throughput), np.asarray(window.looks, dtype=np.float64), 0.0)
+    if not weights.any():
+        weights = np.asarray(window.looks, dtype=np.float64)
+        throughput = np.full(weights.size, np.nan)
+    return _as_relative(batch_mean(np.stack([throughput, load]), weights, length, memory / window.cell))
+
+
+def _figure(name: str, side: BatchMean) -> float:
+    throughput, load = (float(each) for each in side.mean)
+    if name == "time":
+        return load / throughput if throughput > 0 else math.nan
+    return throughput
+
+
+def _change(
+    name: str, figures: tuple[float, float], sides: Sequence[BatchMean], weights: FloatArray, longer: float
+) -> tuple[Change, float | None]:
+    """A figure of both windows, and the p value of its change.
+
+    Args:
+        name: of the figure.
+        figures: of the window and of the comparison window.
+        sides: their means with relative errors.
+        weights: of the series in the logarithm of the figure.
+        longer: seconds of the comparison window, as a multiple of those of the window. Without a change the window
+            would scatter like it: that is what the limit is made of.
+    """
+    ours, theirs = figures
+    blank = Change(name=name, value=ours, reference=theirs)
+    if not (ours > 0 and theirs > 0):
+        return blank, None
+    # a series that is not asked for may be unknown
+    used = weights != 0
+    variances = [float(weights[used] @ side.covariance[np.ix_(used, used)] @ weights[used]) for side in sides]
+    freedoms = (sides[0].freedom, sides[1].freedom)
+    known = estimate(math.log(ours / theirs), (variances[0], variances[1]), freedoms)
+    if known is None:
+        return blank, None
+    unchanged = estimate(0.0, (variances[1] * longer, variances[1]), (freedoms[1], freedoms[1]))
+    low, high = (math.exp(max(-_LARGEST, min(_LARGEST, end))) for end in (known.low, known.high))
+    change = Change(
+        name=name,
+        value=ours,
+        reference=theirs,
+        ratio=ValueInterval(low=low, high=high),
+        limit=None if unchanged is None else math.expm1(min(_LARGEST, unchanged.limit)),
+        resolved=low > 1 or high < 1,
+    )
+    return change, known.p
+
+
+def rate_changes(
+    names: Iterable[str], value: ArchiveWindow, reference: ArchiveWindow, cutting: Cutting
+) -> tuple[Change, ...]:
+    """Each of some rates in both windows; unknown ones are left out.
+
+    They are resolved where Holm's procedure over all of them rejects that nothing changed.
+    """
+    found: list[tuple[Change, float | None]] = []
+    for name in names:
+        sides = []
+        for window, length in zip((value, reference), cutting.lengths, strict=True):
+            series = np.asarray(window.rates.get(name, ()), dtype=np.float64)
+            if series.size:
+                weights = np.isfinite(series).astype(np.float64)
+                sides.append(
+                    _as_relative(batch_mean(series[np.newaxis], weights, length, cutting.memory / window.cell))
+                )
+        if len(sides) == 2:  # noqa: PLR2004 - both windows
+            figures = (float(sides[0].mean[0]), float(sides[1].mean[0]))
+            found.append(_change(name, figures, sides, np.array([1.0]), _longer(value, reference)))
+    known = [(change, p) for change, p in found if math.isfinite(change.value) and math.isfinite(change.reference)]
+    certain = resolve_holm([1.0 if p is None else p for _, p in known], _LEVEL)
+    return tuple(replace(change, resolved=each) for (change, _), each in zip(known, certain, strict=True))
+
+
+def _longer(value: ArchiveWindow, reference: ArchiveWindow) -> float:
+    return sum(reference.looks) / max(1, sum(value.looks))
+
+
+def judge(throughput: Change, load: Change, time: Change, calls: Sequence[CallsChange]) -> Outcome:
+    """What the changes mean together. A change counts if it is resolved and at least `EFFECT`."""
+    if throughput.reference > 0 and throughput.value == 0:
+        return Outcome.STALLED if load.value > _IDLE else Outcome.FEWER
+    if throughput.ratio is None or time.ratio is None:
+        return Outcome.UNKNOWN
+    if _is(time, 1):
+        if _other_mix(calls):
+            return Outcome.OTHER_MIX
+        return Outcome.SATURATED if _is(throughput, 1) else Outcome.INCIDENT
+    if _is(throughput, 1):
+        return Outcome.MORE
+    if _is(throughput, -1):
+        return Outcome.FEWER
+    return Outcome.FASTER if _is(time, -1) else Outcome.SAME
+
+
+def _is(change: Change, sign: int) -> bool:
+    """Whether a figure rose (1) or fell (-1)."""
+    if not change.resolved or change.reference <= 0:
+        return False
+    return sign * math.log(change.value / change.reference) > math.log1p(EFFECT)
+
+
+def _other_mix(calls: Sequence[CallsChange]) -> bool:
+    """Whether most of the extra time is that of calls beyond the former mix, and little that of slower calls."""
+    total = sum(each.difference for each in calls)
+    mix = sum(each.by_mix for each in calls)
+    slower = sum(each.by_latency for each in calls)
+    return total > 0 and mix > _MOSTLY * total and slower < (1 - _MOSTLY) * total

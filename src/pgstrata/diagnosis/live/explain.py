@@ -1,0 +1,116 @@
+"""A window of a live server explained by another one. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from pgstrata.diagnosis.live.changes import choose_cutting, judge, main_changes, rate_changes, throughput_of
+from pgstrata.diagnosis.live.load import per_look, split_background, split_load
+from pgstrata.diagnosis.live.statements import change_calls
+from pgstrata.model.archive import HOST_RATES, SERVER_RATES, ArchiveWindow, Blocking, SessionClass
+from pgstrata.model.explanation import Courses, Explanation, RootBlocker, WindowFacts
+from pgstrata.stats.ranks import FloatArray
+
+RUNNING: Final = "running"
+_MOST_PIDS: Final = 5
+
+
+def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow | None = None) -> Explanation:
+    """What a window was against a comparison window, and where its load came from.
+
+    Args:
+        value: the window.
+        reference: the comparison window; both have looks.
+        whole: both and what is around them, for charts.
+    """
+    cutting = choose_cutting(value, reference)
+    throughput, load, time = main_changes(value, reference, cutting)
+    calls = change_calls(value, reference)
+    split = split_load(value, reference, cutting)
+    return Explanation(
+        window=window_facts(value),
+        comparison=window_facts(reference),
+        outcome=judge(throughput, load, time, calls),
+        throughput=throughput,
+        load=load,
+        time=time,
+        rows=split.rows,
+        waits=split.waits,
+        statements=split.statements,
+        applications=split.applications,
+        blockers=find_blockers(value, reference),
+        calls=calls,
+        server=rate_changes(SERVER_RATES, value, reference, cutting),
+        host=rate_changes(HOST_RATES, value, reference, cutting),
+        background=split_background(value, reference, cutting),
+        courses=make_courses(whole or value),
+    )
+
+
+def window_facts(window: ArchiveWindow) -> WindowFacts:
+    """How well a window is known."""
+    return WindowFacts(
+        span=window.span,
+        seen=min(1.0, sum(window.looks) / max(1, window.span.seconds)),
+        looks=sum(window.looks),
+        gaps=window.gaps,
+        events=window.events,
+        unit=window.unit,
+    )
+
+
+_Root = SessionClass | None
+
+
+def find_blockers(value: ArchiveWindow, reference: ArchiveWindow) -> tuple[RootBlocker, ...]:
+    """Heads of chains by what they were doing, the one with most sessions behind it first."""
+    ours, theirs = _by_root(value.blocked), _by_root(reference.blocked)
+    found = []
+    for root in dict.fromkeys((*ours, *theirs)):
+        mine = ours.get(root, {})
+        pids = sorted((pid for pid in _sum_pids(mine) if pid), key=lambda pid: -_sum_pids(mine)[pid])
+        held = max((blocking.held for blocking in (mine or theirs.get(root, {}))), default=0)
+        found.append(
+            RootBlocker(
+                root=root,
+                pids=tuple(pids[:_MOST_PIDS]),
+                held=held,
+                value=sum(mine.values()) / max(1, sum(value.looks)),
+                reference=sum(theirs.get(root, {}).values()) / max(1, sum(reference.looks)),
+            )
+        )
+    return tuple(sorted(found, key=lambda each: -each.value))
+
+
+def _by_root(blocked: Mapping[Blocking, int]) -> Mapping[_Root, Mapping[Blocking, int]]:
+    found: defaultdict[_Root, dict[Blocking, int]] = defaultdict(dict)
+    for blocking, sessions in blocked.items():
+        found[blocking.root][blocking] = sessions
+    return found
+
+
+def _sum_pids(blocked: Mapping[Blocking, int]) -> Mapping[int, int]:
+    found: defaultdict[int, int] = defaultdict(int)
+    for blocking, sessions in blocked.items():
+        found[blocking.pid] += sessions
+    return found
+
+
+def make_courses(window: ArchiveWindow) -> Courses:
+    """Load by class of wait events, and throughput, by cell."""
+    classes: dict[str, FloatArray] = {}
+    for session, counts in window.sessions.items():
+        if session.is_load:
+            name = session.wait_type or RUNNING
+            classes[name] = classes.get(name, np.zeros(len(counts))) + np.asarray(counts, dtype=np.float64)
+    seen = np.asarray(window.looks) > 0
+    ranked = sorted(classes.items(), key=lambda item: -float(item[1].sum()))
+    return Courses(
+        starts=tuple(window.span.begin + place * window.cell for place in range(len(window.looks))),
+        load=tuple((name, tuple(np.where(seen, per_look(sums, window), np.nan).tolist())) for name, sums in ranked),
+        throughput=tuple(throughput_of(window).tolist()),
+    )

@@ -1,0 +1,197 @@
+"""What an archive of a live server holds, and a window of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+CLIENT: Final = "client backend"
+PARALLEL: Final = "parallel worker"
+_IN_STATEMENT: Final = frozenset({"active", "fastpath function call"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionClass:
+    """What sessions have in common that were seen doing the same.
+
+    `kind` is that of pg_stat_activity. `wait_type` and `event` have the spelling of the newest server and are empty
+    without a wait event. `statement` is its key (`Statement.key`), empty where it is not known; of a session that is
+    idle in a transaction it is its last one.
+    """
+
+    kind: str
+    database: str = ""
+    role: str = ""
+    application: str = ""
+    state: str = ""
+    wait_type: str = ""
+    event: str = ""
+    statement: str = ""
+
+    @property
+    def is_load(self) -> bool:
+        """Whether it counts as an active session: one of a client in a statement, or a process that helps it."""
+        return self.kind in {CLIENT, PARALLEL} and self.state in _IN_STATEMENT
+
+    @property
+    def is_idle_in_transaction(self) -> bool:
+        """Whether it holds a transaction open and waits for its client."""
+        return self.state.startswith("idle in transaction")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocking:
+    """Sessions of the class `waiting` that were behind the session `pid`, the head of the chain of those that block.
+
+    `root` is None where the head was not seen: then `pid` is 0. `held` are the seconds for which its transaction has
+    been open.
+    """
+
+    waiting: SessionClass
+    root: SessionClass | None
+    pid: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionsLook:
+    """One look at all sessions: how many of each class there were, and how many were behind which blocker."""
+
+    counts: Mapping[SessionClass, int]
+    blocked: Mapping[Blocking, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A statement as it is told apart: by the server's id, or where there is none by a hash of its normalised text.
+
+    `text` is normalised, without constants; empty where it is not known or not kept.
+    """
+
+    key: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementUse:
+    """What pg_stat_statements counted of a statement: calls, seconds of executing, rows, blocks, bytes of WAL."""
+
+    calls: float = 0.0
+    seconds: float = 0.0
+    rows: float = 0.0
+    blocks_hit: float = 0.0
+    blocks_read: float = 0.0
+    wal_bytes: float = 0.0
+
+    def plus(self, other: StatementUse) -> StatementUse:
+        """The sum of both."""
+        return StatementUse(
+            calls=self.calls + other.calls,
+            seconds=self.seconds + other.seconds,
+            rows=self.rows + other.rows,
+            blocks_hit=self.blocks_hit + other.blocks_hit,
+            blocks_read=self.blocks_read + other.blocks_read,
+            wal_bytes=self.wal_bytes + other.wal_bytes,
+        )
+
+    def since(self, earlier: StatementUse) -> StatementUse | None:
+        """What came to it; None where a counter went backwards."""
+        found = StatementUse(
+            calls=self.calls - earlier.calls,
+            seconds=self.seconds - earlier.seconds,
+            rows=self.rows - earlier.rows,
+            blocks_hit=self.blocks_hit - earlier.blocks_hit,
+            blocks_read=self.blocks_read - earlier.blocks_read,
+            wal_bytes=self.wal_bytes - earlier.wal_bytes,
+        )
+        return None if found.calls < 0 or found.seconds < 0 else found
+
+
+class EventKind(StrEnum):
+    """What happened to the recorder or to the server while it was recorded."""
+
+    STARTED = "recorder started"
+    STOPPED = "recorder stopped"
+    LOST = "connection lost"
+    CONNECTED = "connected again"
+    RESTARTED = "server restarted"
+    MISSED = "look failed"
+    RESET = "statistics reset"
+    EVICTED = "statements evicted"
+    CLOCK = "clock stepped"
+    THINNED = "archive thinned"
+    FULL = "disk full"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveEvent:
+    """Something that explains a gap or a doubt; `moment` in Unix seconds."""
+
+    moment: int
+    kind: EventKind
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """From `begin` (included) to `end` (excluded), Unix seconds."""
+
+    begin: int
+    end: int
+
+    @property
+    def seconds(self) -> int:
+        return self.end - self.begin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveFacts:
+    """What an archive says of itself: `facts` of the server and its recorder by name, `limits` as codes."""
+
+    span: Span
+    facts: Mapping[str, str]
+    limits: tuple[str, ...]
+    detailed_since: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveWindow:
+    """A window of an archive in cells of equal length, in order of time.
+
+    It was read in steps of `unit` seconds: 1, or 60 where only sums of minutes are left, or it is long. `looks` are
+    those at sessions, by cell; `sessions` what they saw by class, summed over the looks of each cell.
+    `rates` are means by metric and cell, NaN where nothing is known. `statements` are sums over the whole window,
+    `counted` the seconds that they cover, None where nothing was counted, and `transactions` those committed in them.
+    `blocked` are sums of sessions.
+    """
+
+    span: Span
+    unit: int
+    cell: int
+    looks: tuple[int, ...]
+    sessions: Mapping[SessionClass, tuple[int, ...]]
+    rates: Mapping[str, tuple[float, ...]]
+    blocked: Mapping[Blocking, int] = field(default_factory=dict)
+    statements: Mapping[str, StatementUse] = field(default_factory=dict)
+    counted: float | None = None
+    transactions: float = 0.0
+    events: tuple[ArchiveEvent, ...] = ()
+    gaps: tuple[Span, ...] = ()
+
+
+SERVER_RATES: Final = (
+    "commits", "rollbacks", "blocks_hit", "blocks_read", "rows_returned", "rows_changed", "temporary_bytes",
+    "wal_bytes", "wal_records", "wal_images", "wal_buffers_full", "wal_writes", "wal_syncs", "wal_writing",
+    "wal_syncing", "checkpoints_due", "checkpointer_buffers", "bgwriter_buffers", "backend_buffers", "backend_fsyncs",
+    "relation_read", "relation_written", "relation_extended", "relation_reading", "relation_writing",
+    "relation_extending", "connections",
+)  # fmt: skip
+"""What is kept of the server each second; all but the number of connections are rates."""
+HOST_RATES: Final = (
+    "host_user_cpu", "host_system_cpu", "host_interrupt_cpu", "host_iowait_cpu", "host_steal_cpu", "run_queue_length",
+    "context_switches", "page_faults", "disk_iops", "disk_throughput", "disk_queue", "disk_await", "cpu_stalled",
+    "io_stalled", "memory_stalled", "memory_available", "memory_dirty", "memory_writeback",
+)  # fmt: skip
+"""What is kept of the host each second: rates, and levels."""

@@ -1,0 +1,126 @@
+"""An explanation as a document: the answer, what limits it, then tables from the load down to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pgstrata.model.explanation import Explained
+from pgstrata.report.blocks.model import (
+    Block,
+    Details,
+    Document,
+    Fact,
+    Facts,
+    Listing,
+    Paragraph,
+    Remark,
+    Section,
+    Tone,
+    end,
+)
+from pgstrata.report.figures.live import draw_courses
+from pgstrata.report.live.limits import say_limits
+from pgstrata.report.live.tables import (
+    blockers_table,
+    calls_table,
+    load_table,
+    main_table,
+    named_table,
+    rates_table,
+    texts_table,
+)
+from pgstrata.report.live.words import (
+    answer_sentences,
+    doubt_sentences,
+    local,
+    name_application,
+    name_event,
+    name_statement,
+    say_dated,
+    say_seen,
+    say_window,
+)
+from pgstrata.report.sentences.causes import readable
+
+_LOAD = (
+    "Load is the mean number of sessions in a statement; the time per transaction is load divided by throughput. "
+    "Rows add up to the change of the load. What is pale is unresolved: it may be chance, with regard to the number of "
+    "rows."
+)
+_CALLS = (
+    "As pg_stat_statements counted: seconds of executing per second. Slower: the calls took longer. Demand: as many "
+    "more calls as there were more transactions. Mix: the other calls. The three add up to the change."
+)
+_HOST = "Only what changed is shown, the largest change first."
+
+
+def make_explanation(found: Explained, version: str) -> Document:
+    """The document of `explain`."""
+    why = found.explanation
+    return Document(
+        name=f"Archive {found.archive}",
+        title=f"Why was the server slow from {say_window(why.window.span)}?",
+        summary=f"{say_dated(why.window.span)}, compared with {say_dated(why.comparison.span)}",
+        answer=tuple(Paragraph(end(text)) for text in answer_sentences(found)),
+        doubts=tuple(map(Remark, (*doubt_sentences(found), *say_limits(found.facts.limits)))),
+        sections=tuple(_sections(found)),
+        colophon=f"pgstrata {version}",
+    )
+
+
+def _sections(found: Explained) -> Iterator[Block]:
+    why, texts = found.explanation, found.texts
+    chart = draw_courses(why.courses, why.window.span, why.comparison.span)
+    yield Section("What changed", (main_table((why.throughput, why.load, why.time)), chart), brief=True)
+    if why.rows:
+        load = load_table(why.rows, why.load, texts)
+        yield Section("Where the load is", (load, Paragraph(_LOAD, Tone.NOTE)), brief=True)
+        by_statement = named_table("statement", why.statements, lambda row: name_statement(row.statement, texts))
+        by_application = named_table("application", why.applications, lambda row: name_application(row.application))
+        blocks = (named_table("wait event", why.waits, name_event), by_statement, by_application)
+        yield Details("The same load by wait event, by statement, by application", blocks)
+    if why.blockers:
+        yield Section("Who blocked", (blockers_table(why.blockers, texts),), brief=True)
+    if why.calls:
+        yield Section("Statements", (calls_table(why.calls, texts), Paragraph(_CALLS, Tone.NOTE)))
+    yield from _surroundings(found)
+
+
+def _surroundings(found: Explained) -> Iterator[Block]:
+    why = found.explanation
+    for title, changes in (("Host", why.host), ("Server", why.server)):
+        table = rates_table("per second or level", changes)
+        if table is not None:
+            yield Section(title, (table, Paragraph(_HOST, Tone.NOTE)))
+        elif changes:
+            yield Section(title, (Paragraph("Nothing differs for certain.", Tone.NOTE),))
+    if why.background:
+        table = named_table("process", why.background, lambda row: f"{readable(row.application)}: {name_event(row)}")
+        yield Details("Processes that serve no client", (table,))
+    events = [event for window in (why.comparison, why.window) for event in window.events]
+    if events:
+        said = (f"{local(event.moment):%H:%M:%S} {event.kind.value}{_detail(event.detail)}" for event in events)
+        yield Section("Events", (Listing(tuple(said)),))
+    texts = texts_table(_told_statements(found), found.texts)
+    if texts is not None:
+        yield Details("Texts of the statements", (texts,))
+    yield Section("Recorded from", (Facts(tuple(_facts(found))),))
+
+
+def _detail(text: str) -> str:
+    return f": {readable(text)}" if text else ""
+
+
+def _told_statements(found: Explained) -> Iterator[str]:
+    why = found.explanation
+    yield from (row.statement for row in why.rows[:20])
+    yield from (blocker.root.statement for blocker in why.blockers[:5] if blocker.root is not None)
+    yield from (change.statement for change in why.calls[:12])
+
+
+def _facts(found: Explained) -> Iterator[Fact]:
+    facts, why = found.facts, found.explanation
+    yield Fact(name="server", value=f"PostgreSQL {readable(facts.facts.get('server_version', 'of unknown version'))}")
+    yield Fact(name="archive", value=f"{found.archive}, {say_dated(facts.span)}")
+    for name, window in (("window", why.window), ("compared with", why.comparison)):
+        yield Fact(name=name, value=f"{say_dated(window.span)}, {say_seen(window)}")

@@ -1,0 +1,201 @@
+"""What a window holds by itself as a document and for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pgstrata.model.archive import SERVER_RATES, StatementUse
+from pgstrata.model.attribution import Part
+from pgstrata.model.courses import COURSES
+from pgstrata.model.profile import LoadShare, Profiled
+from pgstrata.report.blocks.model import (
+    Block,
+    Column,
+    ColumnPlace,
+    Details,
+    Document,
+    Fact,
+    Facts,
+    Listing,
+    Paragraph,
+    Remark,
+    Section,
+    Table,
+    end,
+)
+from pgstrata.report.figures.live import draw_courses
+from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.live.limits import say_limits
+from pgstrata.report.live.tables import blockers_table, say_amount, texts_table, title_of
+from pgstrata.report.live.words import (
+    local,
+    name_application,
+    name_statement,
+    render_rate,
+    render_sessions,
+    say_dated,
+    say_seen,
+    say_window,
+)
+from pgstrata.report.sentences.causes import PART_NAMES, readable
+from pgstrata.units import render_bytes, render_duration
+
+_MOST: Final = 20
+_WIDTH: Final = 44
+_NARROWEST: Final = 20
+_SHARE: Final = "part event statement application value samples"
+_USE: Final = "calls seconds rows blocks_hit blocks_read wal_bytes"
+
+
+def make_profile_document(found: Profiled, version: str) -> Document:
+    """The document of `window`."""
+    profile = found.profile
+    return Document(
+        name=f"Archive {found.archive}",
+        title=f"The server from {say_window(profile.window.span)}",
+        summary=f"{say_dated(profile.window.span)}, {say_seen(profile.window)}",
+        answer=tuple(Paragraph(end(text)) for text in _answer(found)),
+        doubts=tuple(map(Remark, say_limits(found.facts.limits))),
+        sections=tuple(_sections(found)),
+        colophon=f"pgstrata {version}",
+    )
+
+
+def _answer(found: Profiled) -> Iterator[str]:
+    profile = found.profile
+    load = f"{render_sessions(profile.load)} sessions were active on average"
+    if math.isfinite(profile.throughput):
+        time = f", {render_duration(profile.time)} per transaction" if math.isfinite(profile.time) else ""
+        yield f"{load}; {render_rate(profile.throughput)} transactions were committed per second{time}"
+    else:
+        yield f"{load}; the throughput is not known"
+    if profile.waits and profile.load:
+        most = profile.waits[0]
+        yield f"Most of the load was {_event(most)}: {_percent(most.value, profile.load)}"
+
+
+def _percent(value: float, whole: float) -> str:
+    return f"{value / whole * 100:.0f} %" if whole else ""
+
+
+def _event(share: LoadShare) -> str:
+    if share.part is None:
+        return "remainder"
+    return readable(share.event) or PART_NAMES[Part.RUNNING]
+
+
+def _sections(found: Profiled) -> Iterator[Block]:
+    profile, texts = found.profile, found.texts
+    yield Section("Over time", (draw_courses(profile.courses, profile.window.span, None),))
+
+    def statement(share: LoadShare) -> str:
+        return name_statement(share.statement, texts, _WIDTH)
+
+    def whole(share: LoadShare) -> str:
+        return (
+            f"{_event(share)} in {statement(share)}, {name_application(share.application)}"
+            if share.part
+            else "remainder"
+        )
+
+    by_event = _shares("wait event", profile.waits, _event, profile.load)
+    yield Section("Load by wait event", (by_event,), brief=True)
+    yield Section("Load by statement", (_shares("statement", profile.statements, statement, profile.load),), brief=True)
+    applications = _shares(
+        "application", profile.applications, lambda each: name_application(each.application), profile.load
+    )
+    yield Details("By application, and by all three", (
+        applications, _shares("wait event, statement, application", profile.rows, whole, profile.load),
+    ))  # fmt: skip
+    if profile.blockers:
+        yield Section("Who blocked", (blockers_table(profile.blockers, texts),), brief=True)
+    if profile.counted:
+        yield Section("Statements", (_uses(profile.uses, profile.counted, texts),))
+    names = (("Server", set(SERVER_RATES)), ("Host", set(COURSES) - set(SERVER_RATES)))
+    for title, wanted in names:
+        rows = [(name, value) for name, value in profile.rates if name in wanted and value]
+        if rows:
+            yield Section(title, (_rates(rows),))
+    if profile.window.events:
+        said = (f"{local(each.moment):%H:%M:%S} {each.kind.value}" for each in profile.window.events)
+        yield Section("Events", (Listing(tuple(said)),))
+    keys = [share.statement for share in profile.statements[:_MOST]] + [key for key, _ in profile.uses[:_MOST]]
+    table = texts_table(keys, texts)
+    if table is not None:
+        yield Details("Texts of the statements", (table,))
+    server = Fact(name="server", value=f"PostgreSQL {readable(found.facts.facts.get('server_version', 'unknown'))}")
+    archive = Fact(name="archive", value=f"{found.archive}, {say_dated(found.facts.span)}")
+    yield Section("Recorded from", (Facts((server, archive)),))
+
+
+def _shares(title: str, shares: Sequence[LoadShare], name: Callable[[LoadShare], str], load: float) -> Table:
+    rows = shares[:_MOST]
+    return Table(
+        names=Column(title=title, cells=tuple(map(name, rows))),
+        columns=(
+            Column(title="active sessions", cells=tuple(render_sessions(row.value) for row in rows)),
+            Column(title="share", cells=tuple(_percent(row.value, load) for row in rows)),
+            Column(title="samples", cells=tuple(f"{row.samples:,}" for row in rows)),
+        ),
+        breaks=_NARROWEST,
+    )
+
+
+def _uses(uses: Sequence[tuple[str, StatementUse]], seconds: float, texts: Mapping[str, str]) -> Table:
+    rows = [(key, use) for key, use in uses if use.calls][:_MOST]
+    blocks = [(use.blocks_hit + use.blocks_read) / use.calls for _, use in rows]
+    return Table(
+        names=Column(title="statement", cells=tuple(name_statement(key, texts, _WIDTH) for key, _ in rows)),
+        columns=(
+            Column(title="s/s", cells=tuple(f"{use.seconds / seconds:.3f}" for _, use in rows)),
+            Column(title="calls/s", cells=tuple(render_rate(use.calls / seconds) for _, use in rows)),
+            Column(title="time of a call", cells=tuple(render_duration(use.seconds / use.calls) for _, use in rows)),
+            Column(
+                title="rows a call",
+                cells=tuple(f"{use.rows / use.calls:.3g}" for _, use in rows),
+                place=ColumnPlace.MORE,
+            ),
+            Column(title="blocks a call", cells=tuple(f"{each:.3g}" for each in blocks), place=ColumnPlace.MORE),
+            Column(
+                title="WAL a call",
+                cells=tuple(render_bytes(use.wal_bytes / use.calls) for _, use in rows),
+                place=ColumnPlace.MORE,
+            ),
+        ),
+        breaks=_NARROWEST,
+    )
+
+
+def _rates(rows: Sequence[tuple[str, float]]) -> Table:
+    return Table(
+        names=Column(title="per second or level", cells=tuple(title_of(name) for name, _ in rows)),
+        columns=(Column(title="mean", cells=tuple(say_amount(name, value) for name, value in rows)),),
+        breaks=_NARROWEST,
+    )
+
+
+def profile_json(found: Profiled) -> str:
+    """The document of `window --json`."""
+    profile = found.profile
+
+    def shares(rows: Sequence[LoadShare]) -> list[dict[str, Any]]:
+        return [pick_fields(row, _SHARE) for row in rows]
+
+    return render_document(
+        {
+            "schema": SCHEMA,
+            "archive": found.archive,
+            "limits": list(found.facts.limits),
+            "window": pick_fields(profile.window, "begin=span.begin end=span.end seen looks unit"),
+            **pick_fields(profile, "throughput load time counted"),
+            "rows": shares(profile.rows),
+            "waits": shares(profile.waits),
+            "statements": shares(profile.statements),
+            "applications": shares(profile.applications),
+            "uses": [{"statement": key, **pick_fields(use, _USE)} for key, use in profile.uses],
+            "rates": dict(profile.rates),
+            "texts": dict(found.texts),
+        }
+    )

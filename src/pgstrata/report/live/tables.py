@@ -1,0 +1,240 @@
+"""The tables of an explanation: changes, load by what it was spent on, heads of chains, statements, server and host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from pgstrata.model.courses import COURSES
+from pgstrata.model.explanation import CallsChange, Change, LoadRow, RootBlocker
+from pgstrata.report.blocks.model import Column, ColumnPlace, Shape, Table, begin
+from pgstrata.report.live.words import (
+    name_application,
+    name_blocker,
+    name_event,
+    name_statement,
+    render_change,
+    render_limit,
+    render_rate,
+    render_sessions,
+    render_span,
+)
+from pgstrata.report.sentences.causes import name_query
+from pgstrata.units import Unit, render_duration, render_value
+
+_LONGEST_HINT: Final = 4000
+_NARROWEST: Final = 20
+_MOST: Final = 12
+_STATEMENT: Final = 44
+TITLES: Final = {
+    "throughput": "transactions per second",
+    "load": "load, active sessions",
+    "time": "time per transaction",
+}
+_CONNECTIONS: Final = "connections"
+_TENTH: Final = 0.1
+_HUNDREDTH: Final = 0.01
+_TRIFLE: Final = 0.005
+"""Seconds per second, which would be shown as 0."""
+_LEAST: Final = {
+    Unit.CPUS: 0.05, Unit.COUNT: 0.5, Unit.RATIO: 0.02, Unit.PER_SECOND: 1.0, Unit.BYTES_PER_SECOND: 10_240.0,
+    Unit.BYTES: 1_048_576.0, Unit.SECONDS: 1e-4,
+}  # fmt: skip
+"""Differences below which a figure of server or host is not shown."""
+
+
+def main_table(changes: Sequence[Change]) -> Table:
+    """Throughput, load and time per transaction in both windows, and the smallest change that would be found."""
+    return Table(
+        names=Column(title="", cells=tuple(TITLES[change.name] for change in changes)),
+        columns=(
+            Column(title="before", cells=tuple(_main(change.name, change.reference) for change in changes)),
+            Column(title="window", cells=tuple(_main(change.name, change.value) for change in changes)),
+            Column(title="change [95 %]", cells=tuple(render_change(change) or "unknown" for change in changes)),
+            Column(title="would be found", cells=tuple(render_limit(change) for change in changes)),
+        ),
+    )
+
+
+def _main(name: str, value: float) -> str:
+    if not math.isfinite(value):
+        return "unknown"
+    if name == "time":
+        return render_duration(value)
+    return render_rate(value) if name == "throughput" else render_sessions(value)
+
+
+def load_table(rows: Sequence[LoadRow], total: Change, texts: Mapping[str, str]) -> Table:
+    """Wait events by statement and application; smaller rows are summed up, so that the column adds up."""
+    shown, left = _split(rows)
+    whole = LoadRow(
+        part=None, event="", statement="", application="", value=total.value, reference=total.reference, interval=None,
+        resolved=True, samples=0,
+    )  # fmt: skip
+    rest = _sum(left)
+    lines = [(_name_row(row, texts), row) for row in shown]
+    lines += [("remainder", rest)] if left else []
+    lines.append(("all", whole))
+    return Table(
+        names=Column(title="wait event, statement, application", cells=tuple(name for name, _ in lines)),
+        columns=_sessions_columns([row for _, row in lines]),
+        soft=frozenset(place for place, (_, row) in enumerate(lines) if not row.resolved),
+        hints=tuple(texts.get(row.statement, "")[:_LONGEST_HINT] for _, row in lines),
+        breaks=_NARROWEST,
+    )
+
+
+def _name_row(row: LoadRow, texts: Mapping[str, str]) -> str:
+    """Lock/tuple in update t set x = ?, shop."""
+    if row.part is None:
+        return name_event(row)
+    statement = name_statement(row.statement, texts, _STATEMENT)
+    return f"{name_event(row)} in {statement}, {name_application(row.application)}"
+
+
+def named_table(title: str, rows: Sequence[LoadRow], name: Callable[[LoadRow], str]) -> Table:
+    """The load by one name."""
+    shown, left = _split(rows)
+    lines = [(name(row), row) for row in shown] + ([("remainder", _sum(left))] if left else [])
+    return Table(
+        names=Column(title=title, cells=tuple(text for text, _ in lines)),
+        columns=_sessions_columns([row for _, row in lines]),
+        soft=frozenset(place for place, (_, row) in enumerate(lines) if not row.resolved),
+        breaks=_NARROWEST,
+    )
+
+
+def _split(rows: Sequence[LoadRow]) -> tuple[list[LoadRow], list[LoadRow]]:
+    named = [row for row in rows if row.part is not None or row.statement or row.application]
+    named = named or list(rows)
+    shown = sorted(named, key=lambda row: -abs(row.difference))[:_MOST]
+    kept = set(map(id, shown))
+    return shown, [row for row in rows if id(row) not in kept]
+
+
+def _sum(rows: Sequence[LoadRow]) -> LoadRow:
+    return LoadRow(
+        part=None, event="", statement="", application="", value=math.fsum(row.value for row in rows),
+        reference=math.fsum(row.reference for row in rows), interval=None, resolved=False,
+        samples=sum(row.samples for row in rows),
+    )  # fmt: skip
+
+
+def _sessions_columns(rows: Sequence[LoadRow]) -> tuple[Column, ...]:
+    return (
+        Column(title="before", cells=tuple(render_sessions(row.reference) for row in rows)),
+        Column(title="window", cells=tuple(render_sessions(row.value) for row in rows)),
+        Column(
+            title="change [95 %]",
+            cells=tuple(render_sessions(row.difference, signed=True) for row in rows),
+            beside=tuple(render_span(row.interval) for row in rows),
+        ),
+    )
+
+
+def blockers_table(blockers: Iterable[RootBlocker], texts: Mapping[str, str]) -> Table:
+    """Heads of the chains of those that block."""
+    rows = list(blockers)[:_MOST]
+    return Table(
+        names=Column(title="head of the chain", cells=tuple(begin(name_blocker(row.root, texts)) for row in rows)),
+        columns=(
+            Column(title="process", cells=tuple(", ".join(map(str, row.pids[:2])) for row in rows)),
+            Column(title="open for", cells=tuple(render_duration(row.held) if row.held else "" for row in rows)),
+            Column(title="behind it, before", cells=tuple(render_sessions(row.reference) for row in rows)),
+            Column(title="behind it", cells=tuple(render_sessions(row.value) for row in rows)),
+        ),
+        hints=tuple(texts.get(row.root.statement, "")[:_LONGEST_HINT] if row.root else "" for row in rows),
+        breaks=_NARROWEST,
+    )
+
+
+def calls_table(changes: Sequence[CallsChange], texts: Mapping[str, str]) -> Table:
+    """Statements: seconds of executing per second, by what they grew."""
+    largest = max((abs(row.difference) for row in changes), default=0.0)
+    rows = [row for row in changes[:_MOST] if abs(row.difference) >= max(_TRIFLE, _HUNDREDTH * largest)] or changes[:1]
+    return Table(
+        names=Column(title="statement", cells=tuple(name_statement(row.statement, texts, _STATEMENT) for row in rows)),
+        columns=(
+            Column(
+                title="calls/s",
+                cells=tuple(f"{_short(row.reference_calls)} → {_short(row.calls)}" for row in rows),
+                place=ColumnPlace.MORE,
+            ),
+            Column(
+                title="time of a call",
+                cells=tuple(
+                    f"{render_duration(row.reference_latency)} → {render_duration(row.latency)}" for row in rows
+                ),
+            ),
+            Column(title="change", cells=tuple(render_sessions(row.difference, signed=True) for row in rows)),
+            Column(title="slower", cells=tuple(render_sessions(row.by_latency, signed=True) for row in rows)),
+            Column(title="demand", cells=tuple(render_sessions(row.by_demand, signed=True) for row in rows)),
+            Column(title="mix", cells=tuple(render_sessions(row.by_mix, signed=True) for row in rows)),
+            Column(
+                title="blocks a call",
+                cells=tuple(f"{_short(row.reference_blocks_per_call)} → {_short(row.blocks_per_call)}" for row in rows),
+                place=ColumnPlace.MORE,
+            ),
+        ),
+        hints=tuple(texts.get(row.statement, "")[:_LONGEST_HINT] for row in rows),
+        breaks=_NARROWEST,
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
+
+
+def rates_table(title: str, changes: Sequence[Change]) -> Table | None:
+    """What the server or the host did otherwise, the largest change first; None where nothing did."""
+    rows = sorted((change for change in changes if change.resolved and _matters(change)), key=_distance, reverse=True)
+    if not rows:
+        return None
+    return Table(
+        names=Column(title=title, cells=tuple(title_of(change.name) for change in rows)),
+        columns=(
+            Column(title="before", cells=tuple(say_amount(change.name, change.reference) for change in rows)),
+            Column(title="window", cells=tuple(say_amount(change.name, change.value) for change in rows)),
+            Column(title="change [95 %]", cells=tuple(render_change(change) for change in rows)),
+        ),
+        breaks=_NARROWEST,
+    )
+
+
+def _matters(change: Change) -> bool:
+    """Whether it is more than a trifle: a tenth of itself, and of a size that can be felt."""
+    if change.name == _CONNECTIONS:
+        return abs(change.value - change.reference) >= 1
+    least = _LEAST.get(COURSES[change.name].unit, 0.0)
+    return abs(change.value - change.reference) >= max(least, _TENTH * change.reference)
+
+
+def _distance(change: Change) -> float:
+    return abs(math.log(change.value / change.reference)) if change.value > 0 and change.reference > 0 else math.inf
+
+
+def title_of(name: str) -> str:
+    """How a rate of the server or the host is called."""
+    return "sessions connected" if name == _CONNECTIONS else COURSES[name].title
+
+
+def say_amount(name: str, value: float) -> str:
+    """A rate of the server or the host with its unit."""
+    if name == _CONNECTIONS:
+        return f"{value:.1f}"
+    unit = COURSES[name].unit
+    return f"{value:.2f}" if unit is Unit.COUNT else render_value(value, unit)
+
+
+def texts_table(statements: Iterable[str], texts: Mapping[str, str]) -> Table | None:
+    """Whole texts of statements, to be copied."""
+    keys = [key for key in dict.fromkeys(statements) if texts.get(key)]
+    if not keys:
+        return None
+    return Table(
+        names=Column(title="query", cells=tuple(keys)),
+        columns=(Column(title="text", cells=tuple(name_query(texts[key], _LONGEST_HINT) for key in keys), words=True),),
+        shape=Shape.RECORDS,
+        code=True,
+    )

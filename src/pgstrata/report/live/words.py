@@ -1,0 +1,306 @@
+"""Why a live server was slow, in sentences: names of rows and statements, figures with their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Final, assert_never
+
+from pgstrata.model.archive import SessionClass, Span
+from pgstrata.model.attribution import Part, ValueInterval
+from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, Outcome, RootBlocker, WindowFacts
+from pgstrata.report.sentences.causes import PART_NAMES, name_query, readable
+from pgstrata.units import render_count, render_duration
+
+REST: Final = "(others)"
+_TOLD: Final = 0.1
+"""Share of the extra load from which on a row is told in words."""
+_MOST_TOLD: Final = 3
+_FEW_BLOCKED: Final = 0.1
+"""Sessions behind a head of a chain, on average, from which on it is told."""
+_WHOLE: Final = 20
+_MANY_TIMES: Final = 2.0
+_AGREE: Final = 0.6
+"""Share of the extra load that statements have to tell of, to be told."""
+_CHANGED: Final = 3.0
+"""Times as many blocks per call from which on a statement's plan or data are said to differ."""
+
+
+def say_window(span: Span) -> str:
+    """13:28:00 to 13:47:00."""
+    begin, end = local(span.begin), local(span.end)
+    if begin.date() != end.date():
+        return f"{begin:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S}"
+    return f"{begin:%H:%M:%S} to {end:%H:%M:%S}"
+
+
+def say_dated(span: Span) -> str:
+    """2026-11-26 13:28:00 to 13:47:00 (UTC+01:00)."""
+    begin = local(span.begin)
+    same = begin.date() == local(span.end).date()
+    return f"{f'{begin:%Y-%m-%d} ' if same else ''}{say_window(span)} ({begin:%Z})"
+
+
+def say_seen(window: WindowFacts) -> str:
+    """1,140 looks, 100 % seen."""
+    return f"{render_count(window.looks, 'look')}, {window.seen * 100:.0f} % seen"
+
+
+def local(moment: float) -> datetime:
+    """A moment in the local zone."""
+    return datetime.fromtimestamp(moment, tz=UTC).astimezone()
+
+
+# -------------------------------------------------------------------------------------------------- names
+
+
+def name_statement(key: str, texts: Mapping[str, str], width: int = 60) -> str:
+    """Its text in a line; without one the id or the hash that tells it apart."""
+    if not key:
+        return "statement not known"
+    if key == REST:
+        return "other statements"
+    text = texts.get(key, "")
+    return name_query(text, width) if text else f"query {key}"
+
+
+def name_event(row: LoadRow) -> str:
+    """Lock/transactionid, CPU and run queue, or the remainder."""
+    if row.part is None:
+        return "remainder"
+    return readable(row.event) or PART_NAMES[Part.RUNNING]
+
+
+def name_application(application: str) -> str:
+    """As it calls itself."""
+    return readable(application) or "(without a name)"
+
+
+def name_blocker(root: SessionClass | None, texts: Mapping[str, str]) -> str:
+    """What the head of a chain was doing."""
+    if root is None:
+        return "a session that was not seen"
+    if not root.kind:
+        return "a prepared transaction"
+    who = f"a session of the application {name_application(root.application)}"
+    if root.kind not in {"client backend", "parallel worker"}:
+        who = f"the {readable(root.kind)}"
+    statement = name_statement(root.statement, texts) if root.statement else ""
+    if root.is_idle_in_transaction:
+        last = f", whose last statement was {statement}" if statement else ""
+        return f"{who} idle in its transaction{last}"
+    waits = f", waiting for {readable(root.wait_type)}/{readable(root.event)}" if root.wait_type else ""
+    return f"{who} in {statement}{waits}" if statement else f"{who}{waits}"
+
+
+# ------------------------------------------------------------------------------------------------ figures
+
+
+def render_sessions(value: float, *, signed: bool = False) -> str:
+    """3.24, or +3.24."""
+    return f"{value:{'+' if signed else ''}.2f}"
+
+
+def render_span(interval: ValueInterval | None) -> str:
+    """[+1.9, +4.2], empty where it is not known."""
+    return "" if interval is None else f"[{interval.low:+.2f}, {interval.high:+.2f}]"
+
+
+def render_change(change: Change) -> str:
+    """+38 % [+30, +46]; 3.2 times [2.9, 3.5] where it is large; empty where it is not known."""
+    if not (change.reference > 0 and math.isfinite(change.value)):
+        return ""
+    ratio, span = change.value / change.reference, change.ratio
+    if ratio >= _MANY_TIMES:
+        ends = "" if span is None else f" [{render_rate(span.low)}, {render_rate(span.high)}]"
+        return f"{render_rate(ratio)} times{ends}"
+    digits = 0 if abs(ratio - 1) * 100 >= _WHOLE else 1
+    ends = "" if span is None else f" [{(span.low - 1) * 100:+.{digits}f}, {(span.high - 1) * 100:+.{digits}f}]"
+    return f"{(ratio - 1) * 100:+.{digits}f} %{ends}"
+
+
+def render_rate(value: float) -> str:
+    """A number with three digits: 1,234, 56.7, 0.012."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
+
+
+def render_limit(change: Change) -> str:
+    """12 %."""
+    return (
+        ""
+        if change.limit is None
+        else f"{change.limit * 100:.2g} %"
+        if change.limit < 1
+        else f"{change.limit + 1:.2g} times"
+    )
+
+
+# ------------------------------------------------------------------------------------------------ sentences
+
+
+def answer_sentences(found: Explained) -> Iterator[str]:
+    """The answer, the most important first, without full stops."""
+    yield _say_outcome(found)
+    why = found.explanation
+    if why.outcome in {Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX, Outcome.MORE}:
+        yield from _say_rows(found)
+    yield from _say_blockers(found)
+    yield from _say_calls(found)
+
+
+def _say_outcome(found: Explained) -> str:
+    why, when = found.explanation, say_window(found.explanation.window.span)
+    throughput, load, time = why.throughput, why.load, why.time
+    per = f"{_seconds(time.value)} per transaction instead of {_seconds(time.reference)}"
+    match why.outcome:
+        case Outcome.INCIDENT:
+            moved = "fell" if throughput.value < throughput.reference and throughput.resolved else "did not rise"
+            rate = f"throughput {moved} ({_rates(throughput)}, {render_change(throughput)})"
+            return f"From {when} transactions were slower: {per}, {render_change(time)}; {rate}"
+        case Outcome.STALLED:
+            active = f"{load.value:.1f} sessions were active on average, instead of {load.reference:.1f}"
+            return f"From {when} no transaction was committed, and {active}"
+        case Outcome.SATURATED:
+            return (
+                f"From {when} more transactions came ({_rates(throughput)}, {render_change(throughput)}), and each "
+                f"took longer: {per}, {render_change(time)}"
+            )
+        case Outcome.MORE:
+            return (
+                f"From {when} there was more demand, and no transaction became slower: {_rates(throughput)}, "
+                f"{render_change(throughput)}; {_say_unchanged(time, per)}"
+            )
+        case Outcome.FEWER:
+            return (
+                f"From {when} there was less demand, and no transaction became slower: {_rates(throughput)}, "
+                f"{render_change(throughput)}; {_say_unchanged(time, per)}"
+            )
+        case Outcome.OTHER_MIX:
+            return (
+                f"From {when} other statements ran: most of the extra time is that of calls that were rare before, not "
+                f"of slower ones; load {load.value:.2f} instead of {load.reference:.2f} active sessions, "
+                f"{render_change(load)}"
+            )
+        case Outcome.FASTER:
+            return f"From {when} transactions were faster: {per}, {render_change(time)}"
+        case Outcome.SAME:
+            return (
+                f"No change was found from {when}: throughput {_rates(throughput)}, {render_change(throughput)}; "
+                f"{per}, {render_change(time)}; {_say_limits(why.throughput, why.time)}"
+            )
+        case Outcome.UNKNOWN:
+            return (
+                f"Cannot tell whether anything changed from {when}: there are too few seconds, or too little happened "
+                f"in them, for an interval (throughput {_rates(throughput)}; {per})"
+            )
+        case _:
+            assert_never(why.outcome)
+
+
+def _say_unchanged(time: Change, per: str) -> str:
+    limit = render_limit(time)
+    known = f", and {limit} more would have been found" if limit else ""
+    return f"{per}, {render_change(time)}{known}"
+
+
+def _say_limits(throughput: Change, time: Change) -> str:
+    limits = f"{render_limit(throughput)} of throughput, or {render_limit(time)} of the time"
+    return f"a change of {limits}, would have been found"
+
+
+def _rates(change: Change) -> str:
+    return f"{render_rate(change.value)} instead of {render_rate(change.reference)} per second"
+
+
+def _seconds(value: float) -> str:
+    return render_duration(value) if math.isfinite(value) else "an unknown time"
+
+
+def _say_rows(found: Explained) -> Iterator[str]:
+    """Rows with a large part of the extra load, and the whole of it."""
+    why = found.explanation
+    extra = why.load.value - why.load.reference
+    if extra <= 0:
+        return
+    rows = [row for row in why.rows if row.part is not None and row.resolved and row.difference >= _TOLD * extra]
+    for place, row in enumerate(rows[:_MOST_TOLD]):
+        where = f"{name_event(row)} in {name_statement(row.statement, found.texts)}"
+        share = f"{render_sessions(row.difference, signed=True)} {render_span(row.interval)}"
+        if place == 0:
+            said = f"The largest part of the extra load was {where}, application {name_application(row.application)}"
+            yield f"{said}: {share} of {render_sessions(extra, signed=True)} active sessions"
+        else:
+            yield f"Then {where}, application {name_application(row.application)}: {share}"
+    if not rows:
+        yield (
+            f"The load rose by {render_sessions(extra, signed=True)} active sessions; no single wait event, statement "
+            "and application is resolved in it"
+        )
+
+
+def _say_blockers(found: Explained) -> Iterator[str]:
+    told = [each for each in found.explanation.blockers if each.value >= _FEW_BLOCKED and each.root is not None]
+    for blocker in told[:2]:
+        if blocker.value > blocker.reference:
+            yield say_blocker(blocker, found.texts)
+
+
+def say_blocker(blocker: RootBlocker, texts: Mapping[str, str]) -> str:
+    """Who was at the head, and how many waited behind."""
+    pids = ", ".join(map(str, blocker.pids[:2])) + (" and others" if len(blocker.pids) > 2 else "")  # noqa: PLR2004
+    process = f" (process {pids})" if blocker.pids else ""
+    held = f"; its transaction had been open for up to {render_duration(blocker.held)}" if blocker.held else ""
+    return (
+        f"At the head of those that blocked was {name_blocker(blocker.root, texts)}{process}: "
+        f"{blocker.value:.2f} sessions waited behind it on average{held}"
+    )
+
+
+def _say_calls(found: Explained) -> Iterator[str]:
+    """Of what pg_stat_statements counted: where the extra time comes from, and who reads more blocks a call."""
+    changes = found.explanation.calls
+    total = sum(change.difference for change in changes)
+    if not changes or found.explanation.outcome in {Outcome.SAME, Outcome.UNKNOWN, Outcome.FASTER, Outcome.FEWER}:
+        return
+    extra = found.explanation.load.value - found.explanation.load.reference
+    # statements that have not ended are not counted: then they tell of something else
+    if total > 0 and _AGREE * extra < total < extra / _AGREE:
+        demand = sum(change.by_demand for change in changes)
+        parts = (
+            ("slower calls", sum(change.by_latency for change in changes)),
+            ("more transactions" if demand > 0 else "fewer transactions", demand),
+            ("another mix of statements", sum(change.by_mix for change in changes)),
+        )
+        said = ", ".join(f"{render_sessions(part, signed=True)} by {name}" for name, part in parts)
+        yield f"Statements took {render_sessions(total, signed=True)} seconds per second more: {said}"
+    for change in changes[:_MOST_TOLD]:
+        if _reads_more(change, total):
+            more = f"{change.blocks_per_call:.3g} blocks a call instead of {change.reference_blocks_per_call:.3g}"
+            yield (
+                f"{name_statement(change.statement, found.texts)} touched {more}: its plan, its parameters or the size "
+                "of its tables changed"
+            )
+
+
+def _reads_more(change: CallsChange, total: float) -> bool:
+    before = change.reference_blocks_per_call
+    large = change.by_latency >= _TOLD * total > 0
+    return large and before > 0 and change.blocks_per_call >= _CHANGED * before
+
+
+def doubt_sentences(found: Explained) -> Iterator[str]:
+    """What limits the answer, without full stops."""
+    why = found.explanation
+    if found.chosen.clipped:
+        yield f"the archive holds only {say_dated(found.facts.span)}: the window was cut to it"
+    for name, window in (("window", why.window), ("comparison window", why.comparison)):
+        if window.seen < 1 and window.gaps:
+            gaps = ", ".join(say_window(gap) for gap in window.gaps[:3])
+            more = f" and {len(window.gaps) - 3} more" if len(window.gaps) > 3 else ""  # noqa: PLR2004
+            yield f"the {name} has {render_count(len(window.gaps), 'gap')} without a look: {gaps}{more}"
+        if window.unit > 1:
+            yield f"the {name} was read by the minute"
+    if not why.calls and not {"no_extension", "statements_not_loaded"} & set(found.facts.limits):
+        yield "pg_stat_statements was not counted in one of the windows: it is looked at every 10 s"
+    yield "sessions are looked at once a second: what lasts less is seen by its share of many looks"

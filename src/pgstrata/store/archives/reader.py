@@ -1,0 +1,218 @@
+"""Windows of an archive, read beside its recorder."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pgstrata.model.archive import (
+    HOST_RATES,
+    SERVER_RATES,
+    ArchiveEvent,
+    ArchiveFacts,
+    ArchiveWindow,
+    Blocking,
+    EventKind,
+    SessionClass,
+    Span,
+    StatementUse,
+)
+from pgstrata.store.archives.schema import COARSE, DETAILED, read_archive
+
+MOST_CELLS: Final = 240
+MOST_DETAILED: Final = 2 * 3600
+"""Seconds of a window from which on it is read by the minute."""
+LONGEST_PAUSE: Final = 5
+"""Seconds without a look from which on they are a gap."""
+_MINUTE: Final = 60
+_COLUMNS: Final = "kind, database, role, application, state, wait_type, event"
+_LIMITS: Final = "limits"
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveReader:
+    """An archive as it was at one moment."""
+
+    _connection: sqlite3.Connection
+
+    @classmethod
+    @contextmanager
+    def open(cls, folder: Path) -> Iterator[ArchiveReader]:
+        """Read the archive in a folder; ArchiveError where there is none that can be read."""
+        with read_archive(folder) as connection:
+            yield cls(connection)
+
+    def facts(self) -> ArchiveFacts | None:
+        """What the archive says of itself; None where nothing was recorded yet."""
+        ends = "SELECT min(b), max(e) FROM (SELECT min(moment) AS b, max(moment) + {0} AS e FROM look_{1})"
+        begin, _ = self._connection.execute(ends.format(_MINUTE, COARSE)).fetchone()
+        first, end = self._connection.execute(ends.format(1, DETAILED)).fetchone()
+        if begin is None and first is None:
+            return None
+        if end is None:
+            (end,) = self._connection.execute(f"SELECT max(moment) + {_MINUTE} FROM look_{COARSE}").fetchone()
+        facts = dict(self._connection.execute("SELECT name, value FROM fact"))
+        limits = tuple(filter(None, facts.pop(_LIMITS, "").split()))
+        # the first minute of a fresh archive begins before its first second
+        earliest = min(each for each in (begin, first) if each is not None)
+        if first is not None and first - earliest < _MINUTE:
+            earliest = first
+        detailed = first if first is not None else end
+        return ArchiveFacts(span=Span(begin=earliest, end=end), facts=facts, limits=limits, detailed_since=detailed)
+
+    def texts(self) -> Mapping[str, str]:
+        """Texts of statements by key, those that are known."""
+        return dict(self._connection.execute("SELECT key, text FROM statement WHERE text <> ''"))
+
+    def window(self, span: Span, facts: ArchiveFacts, *, most: int = MOST_CELLS) -> ArchiveWindow:
+        """What the archive has of a span; one that is read by the minute is widened to whole minutes.
+
+        Args:
+            span: the window.
+            facts: of the archive.
+            most: cells at most.
+        """
+        coarse = span.seconds > MOST_DETAILED or span.begin < facts.detailed_since
+        size, unit = (COARSE, _MINUTE) if coarse else (DETAILED, 1)
+        begin = span.begin // unit * unit
+        cell = unit * max(1, math.ceil((span.end - begin) / unit / most))
+        number = max(1, math.ceil((span.end - begin) / cell))
+        read = _Read(self._connection, size, Span(begin=begin, end=begin + number * cell), cell, number, span.end)
+        uses, counted, transactions = read.statements()
+        return ArchiveWindow(
+            span=Span(begin=begin, end=-(-span.end // unit) * unit),
+            unit=unit,
+            cell=cell,
+            looks=read.looks(),
+            sessions=read.sessions(),
+            rates={**read.rates("server", SERVER_RATES), **read.rates("host", HOST_RATES)},
+            blocked=read.blocked(),
+            statements=uses,
+            counted=counted,
+            transactions=transactions,
+            events=read.events(),
+            gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Reading one window."""
+
+    connection: sqlite3.Connection
+    size: str
+    span: Span
+    cell: int
+    number: int
+    end: int
+
+    def _rows(self, statement: str) -> sqlite3.Cursor:
+        names = {"begin": self.span.begin, "end": self.end, "cell": self.cell}
+        return self.connection.execute(statement.replace("{size}", self.size), names)
+
+    def looks(self) -> tuple[int, ...]:
+        found = [0] * self.number
+        query = "SELECT (moment - :begin) / :cell, sum(looks) FROM look_{size} WHERE moment >= :begin AND moment < :end"
+        for place, looks in self._rows(f"{query} GROUP BY 1"):
+            found[place] = looks
+        return tuple(found)
+
+    def sessions(self) -> Mapping[SessionClass, tuple[int, ...]]:
+        found: dict[int, list[int]] = {}
+        query = (
+            "SELECT (moment - :begin) / :cell, class, sum(sessions) FROM session_{size} "
+            "WHERE moment >= :begin AND moment < :end GROUP BY 2, 1"
+        )
+        for place, number, sessions in self._rows(query):
+            found.setdefault(number, [0] * self.number)[place] = sessions
+        classes = self._classes(found.keys())
+        together: dict[SessionClass, list[int]] = {}
+        for number, counts in found.items():
+            known = together.setdefault(classes[number], [0] * self.number)
+            known[:] = [one + other for one, other in zip(known, counts, strict=True)]
+        return {session: tuple(counts) for session, counts in together.items()}
+
+    def _classes(self, wanted: Collection[int]) -> Mapping[int, SessionClass]:
+        query = (
+            f"SELECT c.id, {', '.join(f'c.{name}' for name in _COLUMNS.split(', '))}, coalesce(s.key, '') "
+            "FROM session_class c LEFT JOIN statement s ON s.id = c.statement"
+        )
+        return {
+            number: SessionClass(
+                kind=kind, database=database, role=role, application=application, state=state, wait_type=wait_type,
+                event=event, statement=key,
+            )
+            for number, kind, database, role, application, state, wait_type, event, key in self._rows(query)
+            if number in wanted
+        }  # fmt: skip
+
+    def rates(self, table: str, columns: tuple[str, ...]) -> Mapping[str, tuple[float, ...]]:
+        means = ", ".join(
+            f"sum({name} * seconds) / sum(CASE WHEN {name} IS NOT NULL THEN seconds END)" for name in columns
+        )
+        query = (
+            f"SELECT (moment - :begin) / :cell, {means} FROM {table}_{{size}} "
+            "WHERE moment >= :begin AND moment < :end GROUP BY 1"
+        )
+        found = {name: [math.nan] * self.number for name in columns}
+        for place, *values in self._rows(query):
+            for name, value in zip(columns, values, strict=True):
+                found[name][place] = math.nan if value is None else value
+        return {name: tuple(values) for name, values in found.items() if any(map(math.isfinite, values))}
+
+    def blocked(self) -> Mapping[Blocking, int]:
+        query = (
+            "SELECT class, root, pid, max(held), sum(sessions) FROM blocked_{size} "
+            "WHERE moment >= :begin AND moment < :end GROUP BY 1, 2, 3"
+        )
+        rows = self._rows(query).fetchall()
+        classes = self._classes({number for row in rows for number in row[:2]})
+        return {
+            Blocking(waiting=classes[waiting], root=classes.get(root), pid=pid, held=held): sessions
+            for waiting, root, pid, held, sessions in rows
+        }
+
+    def statements(self) -> tuple[Mapping[str, StatementUse], float | None, float]:
+        """Sums of all intervals whose middle is in the window, the seconds that they cover, transactions in these."""
+        inside = "i.moment - i.seconds / 2 >= :begin AND i.moment - i.seconds / 2 < :end"
+        ends = "sum(i.seconds), min(i.moment - i.seconds), max(i.moment)"
+        ((seconds, first, last),) = self._rows(f"SELECT {ends} FROM statement_interval i WHERE {inside}")
+        sums = ", ".join(
+            f"sum(u.{name})" for name in ("calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes")
+        )
+        query = (
+            f"SELECT s.key, {sums} FROM statement_interval i JOIN statement_use u ON u.moment = i.moment "
+            f"JOIN statement s ON s.id = u.statement WHERE {inside} GROUP BY 1"
+        )
+        uses = {
+            key: StatementUse(calls=calls, seconds=spent, rows=rows, blocks_hit=hit, blocks_read=read, wal_bytes=wal)
+            for key, calls, spent, rows, hit, read, wal in self._rows(query)
+        }
+        committed = f"SELECT sum(commits * seconds) FROM server_{self.size} WHERE moment > ? AND moment <= ?"
+        (transactions,) = self.connection.execute(committed, (round(first or 0), last or 0)).fetchone()
+        return uses, seconds, transactions or 0.0
+
+    def events(self) -> tuple[ArchiveEvent, ...]:
+        query = "SELECT moment, kind, detail FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment"
+        known = {kind.value for kind in EventKind}
+        return tuple(
+            ArchiveEvent(moment=moment, kind=EventKind(kind), detail=detail)
+            for moment, kind, detail in self._rows(query)
+            if kind in known
+        )
+
+    def gaps(self, longest: int, unit: int) -> tuple[Span, ...]:
+        """Stretches of the window without a look."""
+        query = (
+            "SELECT before, moment FROM (SELECT moment, lag(moment, 1, :begin - 1) OVER (ORDER BY moment) AS before "
+            "FROM (SELECT moment FROM look_{size} WHERE moment >= :begin AND moment < :end UNION SELECT :end)) "
+            f"WHERE moment - before > {longest + unit - 1} ORDER BY 1"
+        )
+        return tuple(
+            Span(begin=max(self.span.begin, before + unit), end=moment) for before, moment in self._rows(query)
+        )

@@ -1,0 +1,189 @@
+"""The tables of an archive, and opening one. `docs/reference/archive.md` describes them for users' own tools."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pgstrata.errors import ArchiveError, DiskFullError, ExitCode
+from pgstrata.model.archive import HOST_RATES, SERVER_RATES
+from pgstrata.store.database import connect, reading
+from pgstrata.store.failures import is_damage, is_disk_full
+from pgstrata.system.files import is_full
+
+ARCHIVE: Final = "archive.sqlite"
+FORMAT: Final = 1
+DETAILED: Final = "second"
+COARSE: Final = "minute"
+
+
+def _rates_table(name: str, columns: tuple[str, ...]) -> str:
+    listed = ",\n".join(f"    {column} REAL" for column in columns)
+    return f"CREATE TABLE {name} (\n    moment INTEGER PRIMARY KEY,\n    seconds REAL NOT NULL,\n{listed}\n) STRICT;\n"
+
+
+def _sessions_tables(size: str) -> str:
+    return f"""\
+CREATE TABLE look_{size} (
+    moment INTEGER PRIMARY KEY,
+    looks INTEGER NOT NULL
+) STRICT;
+CREATE TABLE session_{size} (
+    moment INTEGER NOT NULL,
+    class INTEGER NOT NULL,
+    sessions INTEGER NOT NULL,
+    PRIMARY KEY (moment, class)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE blocked_{size} (
+    moment INTEGER NOT NULL,
+    class INTEGER NOT NULL,
+    root INTEGER NOT NULL,
+    pid INTEGER NOT NULL,
+    held INTEGER NOT NULL,
+    sessions INTEGER NOT NULL,
+    PRIMARY KEY (moment, class, root, pid)
+) STRICT, WITHOUT ROWID;
+{_rates_table(f"server_{size}", SERVER_RATES)}{_rates_table(f"host_{size}", HOST_RATES)}"""
+
+
+_SCHEMA: Final = f"""\
+CREATE TABLE fact (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE event (
+    moment INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    detail TEXT NOT NULL
+) STRICT;
+CREATE INDEX event_moment ON event (moment);
+CREATE TABLE statement (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    text TEXT NOT NULL
+) STRICT;
+CREATE TABLE session_class (
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    database TEXT NOT NULL,
+    role TEXT NOT NULL,
+    application TEXT NOT NULL,
+    state TEXT NOT NULL,
+    wait_type TEXT NOT NULL,
+    event TEXT NOT NULL,
+    statement INTEGER NOT NULL,
+    is_load INTEGER NOT NULL,
+    UNIQUE (kind, database, role, application, state, wait_type, event, statement)
+) STRICT;
+{_sessions_tables(DETAILED)}{_sessions_tables(COARSE)}CREATE TABLE statement_interval (
+    moment INTEGER PRIMARY KEY,
+    seconds REAL NOT NULL,
+    complete INTEGER NOT NULL
+) STRICT;
+CREATE TABLE statement_use (
+    moment INTEGER NOT NULL,
+    statement INTEGER NOT NULL,
+    calls REAL NOT NULL,
+    seconds REAL NOT NULL,
+    rows REAL NOT NULL,
+    blocks_hit REAL NOT NULL,
+    blocks_read REAL NOT NULL,
+    wal_bytes REAL NOT NULL,
+    PRIMARY KEY (moment, statement)
+) STRICT, WITHOUT ROWID;
+"""
+
+
+def _unfit(path: Path) -> ArchiveError:
+    return ArchiveError("this is not an ordinary file", where=str(path), remedy="give the folder of an archive")
+
+
+def _missing(path: Path) -> ArchiveError:
+    remedy = "record one first: pgstrata watch DSN --archive DIR"
+    return ArchiveError("there is no archive in this folder", where=str(path.parent), remedy=remedy)
+
+
+def open_archive(path: Path) -> sqlite3.Connection:
+    """A connection for writing; the tables are made in a file that is new."""
+    connection = connect(path, _unfit)
+    try:
+        if not connection.execute("PRAGMA user_version").fetchone()[0] and not _tables(connection):
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {FORMAT};COMMIT")
+        _check(connection, path)
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "journal_size_limit = 4194304"):
+            connection.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def read_archive(folder: Path) -> Iterator[sqlite3.Connection]:
+    """A read-only connection, also beside the recorder; what is read is of one moment."""
+    path = folder / ARCHIVE
+    with archive_errors(folder), reading(path.absolute(), _unfit, _missing) as connection:
+        _check(connection, path)
+        connection.execute("BEGIN")
+        yield connection
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {text for (text,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    if number > FORMAT:
+        raise ArchiveError(
+            f"the archive has format {number}, and this pgstrata knows formats up to {FORMAT}",
+            where=str(path),
+            remedy="use a newer pgstrata, or give another folder",
+        )
+    wanted = filter(None, map(str.strip, _SCHEMA.split(";")))
+    # a view in the place of a table might never end
+    if number < 1 or not _tables(connection).issuperset(each for each in wanted if each.startswith("CREATE TABLE")):
+        raise _damaged(path.parent, "a table is missing or has other columns")
+
+
+@contextmanager
+def archive_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of the file system and of SQLite into errors that a user can act on."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if is_disk_full(error, folder):
+            raise full(folder) from error
+        if is_damage(error):
+            raise _damaged(folder, str(error)) from error
+        remedy = f"check owner and permissions of {folder}, and whether another program has the database open"
+        raise ArchiveError(f"the archive cannot be used: {error}", where=str(folder), remedy=remedy) from error
+    except OSError as error:
+        if is_full(error):
+            raise full(folder) from error
+        what = f"the archive cannot be used: {error.strerror or error}"
+        raise ArchiveError(what, where=str(error.filename or folder), remedy="check the path and its owner") from error
+
+
+def full(folder: Path) -> DiskFullError:
+    """The error for a full disk."""
+    return DiskFullError("the file system of the archive is full", where=str(folder), remedy="free some space")
+
+
+def _damaged(folder: Path, why: str) -> ArchiveError:
+    return ArchiveError(
+        f"the archive is damaged ({why})",
+        where=str(folder / ARCHIVE),
+        remedy="move it away and record a new one; `sqlite3 archive.sqlite .recover` may save its rows",
+    )
+
+
+class ArchiveInUseError(ArchiveError):
+    """Another recorder writes to the archive."""
+
+    exit_code = ExitCode.HOST_NOT_FIT

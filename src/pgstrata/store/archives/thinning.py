@@ -1,0 +1,183 @@
+"""Sums of minutes, and what is dropped of an archive that grows: seconds first, the oldest first."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Final
+
+from pgstrata.model.archive import HOST_RATES, SERVER_RATES
+from pgstrata.store.database import transaction
+
+MINUTE: Final = 60
+HOUR: Final = 3600
+_COARSE_STATEMENTS: Final = 600
+_SECONDS: Final = ("look_second", "session_second", "blocked_second", "server_second", "host_second")
+_MINUTES: Final = ("look_minute", "session_minute", "blocked_minute", "server_minute", "host_minute")
+_ALL: Final = (*_SECONDS, *_MINUTES, "statement_interval", "statement_use", "event")
+_ROLLED: Final = "rolled_until"
+_BATCH: Final = 6 * HOUR
+"""Seconds that are summed up in one transaction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """How much of the past is kept: `detail` and `total` in seconds, `size` in bytes."""
+
+    detail: int = 7 * 86_400
+    total: int = 30 * 86_400
+    size: int = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinning:
+    """What was dropped: seconds before `detailed_since`, everything before `begin`, by a limit of age or of size."""
+
+    begin: int
+    detailed_since: int
+    by_size: bool
+    forgot: bool
+
+
+def roll_up(connection: sqlite3.Connection, now: int) -> None:
+    """Sum up the seconds of all minutes that have ended, also those that a killed recorder left."""
+    begin = _read_fact(connection, _ROLLED)
+    if begin is None:
+        begin = _first(connection, "look_second", now) // MINUTE * MINUTE
+    end = now // MINUTE * MINUTE
+    while begin < end:
+        upto = min(end, begin + _BATCH)
+        with transaction(connection):
+            for statement in _SUMS:
+                connection.execute(statement, (begin, upto))
+            connection.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (_ROLLED, str(upto)))
+        begin = upto
+
+
+def _sum_rates(name: str, columns: tuple[str, ...]) -> str:
+    means = ", ".join(
+        f"sum({column} * seconds) / sum(CASE WHEN {column} IS NOT NULL THEN seconds END)" for column in columns
+    )
+    return (
+        f"INSERT OR REPLACE INTO {name}_minute SELECT moment / 60 * 60, sum(seconds), {means} "
+        f"FROM {name}_second WHERE moment >= ? AND moment < ? GROUP BY 1"
+    )
+
+
+_SUMS: Final = (
+    (
+        "INSERT OR REPLACE INTO look_minute SELECT moment / 60 * 60, sum(looks) FROM look_second "
+        "WHERE moment >= ? AND moment < ? GROUP BY 1"
+    ),
+    (
+        "INSERT OR REPLACE INTO session_minute SELECT moment / 60 * 60, class, sum(sessions) FROM session_second "
+        "WHERE moment >= ? AND moment < ? GROUP BY 1, 2"
+    ),
+    (
+        "INSERT OR REPLACE INTO blocked_minute SELECT moment / 60 * 60, class, root, pid, max(held), sum(sessions) "
+        "FROM blocked_second WHERE moment >= ? AND moment < ? GROUP BY 1, 2, 3, 4"
+    ),
+    _sum_rates("server", SERVER_RATES),
+    _sum_rates("host", HOST_RATES),
+)
+
+
+def thin(connection: sqlite3.Connection, keep: Keep, now: int, share: float = 1.0) -> Thinning | None:
+    """Drop what is older than it may be, and the oldest of what is more than there may be.
+
+    Args:
+        connection: to the archive, minutes summed up.
+        keep: the limits.
+        now: Unix seconds.
+        share: of what is there now, the most that may be left.
+    """
+    most = min(keep.size, round(share * _used(connection))) if share < 1 else keep.size
+    first, detailed = _first(connection, "look_minute", now), _first(connection, "look_second", now)
+    begin, since = now - keep.total, now - keep.detail
+    _drop(connection, begin, since)
+    by_size = False
+    while _used(connection) > most:
+        by_size = True
+        oldest_second, oldest_minute = _first(connection, "look_second", now), _first(connection, "look_minute", now)
+        if oldest_second < now - HOUR:
+            since = max(since, oldest_second // HOUR * HOUR + HOUR)
+        elif oldest_minute < now - HOUR:
+            begin = max(begin, min(now - HOUR, oldest_minute + max(HOUR, (now - oldest_minute) // 10)))
+        else:
+            break
+        _drop(connection, begin, since)
+    changed = first < begin or detailed < since
+    forgot = first < begin
+    if forgot:
+        _forget(connection)
+    if changed:
+        connection.executescript("PRAGMA incremental_vacuum")  # which steps to its end, as execute does not
+        return Thinning(begin=max(begin, first), detailed_since=max(since, detailed), by_size=by_size, forgot=forgot)
+    return None
+
+
+def _drop(connection: sqlite3.Connection, begin: int, since: int) -> None:
+    """Everything before `begin`, and the seconds before `since`."""
+    with transaction(connection):
+        for table in _ALL:
+            connection.execute(f"DELETE FROM {table} WHERE moment < ?", (begin,))
+        for table in _SECONDS:
+            connection.execute(f"DELETE FROM {table} WHERE moment < ?", (since,))
+        _thin_statements(connection, since)
+
+
+def _thin_statements(connection: sqlite3.Connection, since: int) -> None:
+    """Intervals before `since` become ones of ten minutes."""
+    end = since // _COARSE_STATEMENTS * _COARSE_STATEMENTS
+    fine = "moment <= ? AND moment % 600 <> 0"
+    if connection.execute(f"SELECT 1 FROM statement_interval WHERE {fine} LIMIT 1", (end,)).fetchone() is None:
+        return
+    to_ten = "(moment + 599) / 600 * 600"
+    sums = "sum(calls), sum(seconds), sum(rows), sum(blocks_hit), sum(blocks_read), sum(wal_bytes)"
+    connection.execute(
+        f"CREATE TEMP TABLE coarse AS SELECT {to_ten} AS moment, statement, {sums} FROM statement_use "
+        "WHERE moment <= ? GROUP BY 1, 2",
+        (end,),
+    )
+    connection.execute(
+        f"CREATE TEMP TABLE spans AS SELECT {to_ten} AS moment, sum(seconds), min(complete) FROM statement_interval "
+        "WHERE moment <= ? GROUP BY 1",
+        (end,),
+    )
+    for table, source in (("statement_use", "coarse"), ("statement_interval", "spans")):
+        connection.execute(f"DELETE FROM {table} WHERE moment <= ?", (end,))
+        connection.execute(f"INSERT INTO {table} SELECT * FROM {source}")
+        connection.execute(f"DROP TABLE {source}")
+
+
+def _forget(connection: sqlite3.Connection) -> None:
+    """Classes and statements of which nothing is left."""
+    with transaction(connection):
+        connection.execute(
+            "DELETE FROM session_class WHERE id NOT IN (SELECT class FROM session_minute UNION SELECT class FROM "
+            "session_second UNION SELECT class FROM blocked_minute UNION SELECT root FROM blocked_minute UNION "
+            "SELECT class FROM blocked_second UNION SELECT root FROM blocked_second)"
+        )
+        connection.execute(
+            "DELETE FROM statement WHERE id NOT IN (SELECT statement FROM session_class UNION "
+            "SELECT statement FROM statement_use)"
+        )
+
+
+def _used(connection: sqlite3.Connection) -> int:
+    """Bytes of the pages that hold something."""
+    pages, free, size = (
+        int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return (pages - free) * size
+
+
+def _first(connection: sqlite3.Connection, table: str, otherwise: int) -> int:
+    (found,) = connection.execute(f"SELECT min(moment) FROM {table}").fetchone()
+    return otherwise if found is None else int(found)
+
+
+def _read_fact(connection: sqlite3.Connection, name: str) -> int | None:
+    found = connection.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
+    return None if found is None else int(found[0])

@@ -1,0 +1,268 @@
+"""What a recorder writes: looks, rates, statements, events; kept in memory for seconds, then written at once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pgstrata.errors import ArchiveError
+from pgstrata.model.archive import (
+    HOST_RATES,
+    SERVER_RATES,
+    ArchiveEvent,
+    Blocking,
+    EventKind,
+    SessionClass,
+    SessionsLook,
+    StatementUse,
+)
+from pgstrata.store.archives.schema import ARCHIVE, ArchiveInUseError, archive_errors, open_archive
+from pgstrata.store.archives.thinning import Keep, Thinning, roll_up, thin
+from pgstrata.store.database import transaction
+from pgstrata.store.failures import is_disk_full
+from pgstrata.store.lock import HeldLock
+from pgstrata.system.files import make_folders, remove_file, write_beside
+
+LOCK: Final = "archive.lock"
+RESERVE: Final = "reserve"
+RESERVED: Final = 4 << 20
+"""Bytes that are given back to a full disk, so that there is room to thin the archive."""
+_MOST_WAITING: Final = 100_000
+"""Rows in memory for which there was no room on disk: older ones are dropped."""
+_FINE: Final = 1000.0
+_DIGITS: Final = 3
+UNKNOWN: Final = 0
+"""Stands for a statement that is not known, and for a head of a chain that was not seen."""
+
+
+@dataclass(slots=True)
+class ArchiveWriter:
+    """The archive in a folder, which it alone writes to until it is closed; `now` is in Unix seconds throughout."""
+
+    folder: Path
+    keep: Keep
+    _lock: HeldLock
+    _connection: sqlite3.Connection
+    _statements: dict[str, int] = field(default_factory=dict)
+    _classes: dict[SessionClass, int] = field(default_factory=dict)
+    _waiting: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    _looks: list[tuple[int, SessionsLook]] = field(default_factory=list)
+    _uses: list[tuple[int, Mapping[str, StatementUse]]] = field(default_factory=list)
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, folder: Path, keep: Keep) -> ArchiveWriter:
+        """The archive of a folder, which is made if it is not there.
+
+        Raises:
+            ArchiveInUseError: another recorder is at work on it.
+            ArchiveError: it is damaged, of a newer pgstrata, or cannot be written.
+        """
+        with archive_errors(folder):
+            make_folders(folder, mode=0o700)
+            lock = HeldLock(folder / LOCK, _taken)
+            try:
+                connection = open_archive(folder / ARCHIVE)
+                writer = cls(folder, keep, lock, connection)
+                writer._keep_reserve()
+                writer._learn()
+            except BaseException:
+                lock.release()
+                raise
+        return writer
+
+    def _learn(self) -> None:
+        self._statements = dict(self._connection.execute("SELECT key, id FROM statement"))
+        self._classes = {}
+
+    def claim(self, system: str) -> None:
+        """ArchiveError where the archive is of another server than that with this system identifier."""
+        known = dict(self._connection.execute("SELECT name, value FROM fact")).get("system", "")
+        if system and known and system != known:
+            raise ArchiveError(
+                "the archive is of another server",
+                where=str(self.folder),
+                remedy="record each server into a folder of its own",
+            )
+
+    # ------------------------------------------------------------------------------------------- what is written
+
+    def add_facts(self, facts: Mapping[str, str]) -> None:
+        """Facts of the server and the recorder; they replace those of the same names."""
+        for name, value in facts.items():
+            self._put("INSERT OR REPLACE INTO fact VALUES (?, ?)", name, value)
+
+    def add_event(self, event: ArchiveEvent) -> None:
+        """Something that happened."""
+        self._put("INSERT INTO event VALUES (?, ?, ?)", event.moment, event.kind.value, event.detail)
+
+    def add_look(self, moment: int, look: SessionsLook) -> None:
+        """What sessions did at that second."""
+        self._looks.append((moment, look))
+
+    def add_server(self, moment: int, seconds: float, rates: Mapping[str, float]) -> None:
+        """Rates of the server in the seconds before `moment`."""
+        self._put_rates("server_second", SERVER_RATES, moment, seconds, rates)
+
+    def add_host(self, moment: int, seconds: float, rates: Mapping[str, float]) -> None:
+        """The same of its host."""
+        self._put_rates("host_second", HOST_RATES, moment, seconds, rates)
+
+    def add_uses(self, moment: int, seconds: float, uses: Mapping[str, StatementUse], *, complete: bool) -> None:
+        """What was counted of statements, by key, in the seconds before `moment`."""
+        self._put("INSERT OR REPLACE INTO statement_interval VALUES (?, ?, ?)", moment, seconds, int(complete))
+        self._uses.append((moment, uses))
+
+    def add_texts(self, texts: Mapping[str, str]) -> None:
+        """Normalised texts of statements by key."""
+        self._texts |= texts
+
+    def _put(self, statement: str, *values: Any) -> None:
+        self._waiting.append((statement, values))
+
+    def _put_rates(
+        self, table: str, columns: tuple[str, ...], moment: int, seconds: float, rates: Mapping[str, float]
+    ) -> None:
+        places = ", ".join("?" * (len(columns) + 2))
+        values = (_rounded(rates.get(column)) for column in columns)
+        self._put(f"INSERT OR REPLACE INTO {table} VALUES ({places})", moment, round(seconds, _DIGITS), *values)
+
+    # -------------------------------------------------------------------------------------------------- commits
+
+    def flush(self, now: int) -> None:
+        """Commit what was added; on a full disk the oldest is thinned first.
+
+        Raises:
+            DiskFullError: there is no room even then; what was added is kept in memory for the next time.
+        """
+        with archive_errors(self.folder):
+            try:
+                self._commit()
+            except sqlite3.Error as error:
+                if not is_disk_full(error, self.folder):
+                    raise
+                self._make_room(now)
+                self._commit()
+                self._keep_reserve()
+
+    def _commit(self) -> None:
+        try:
+            with transaction(self._connection):
+                for statement, values in self._waiting:
+                    self._connection.execute(statement, values)
+                for moment, look in self._looks:
+                    self._write_look(moment, look)
+                for moment, uses in self._uses:
+                    self._write_uses(moment, uses)
+                for key, text in self._texts.items():
+                    number = self._number_statement(key)
+                    self._connection.execute("UPDATE statement SET text = ? WHERE id = ?", (text, number))
+        except BaseException:
+            # ids that were given in it are taken back
+            self._learn()
+            del self._waiting[:-_MOST_WAITING], self._looks[:-_MOST_WAITING], self._uses[:-_MOST_WAITING]
+            raise
+        self._waiting, self._looks, self._uses, self._texts = [], [], [], {}
+
+    def _write_look(self, moment: int, look: SessionsLook) -> None:
+        execute = self._connection.execute
+        execute("INSERT OR REPLACE INTO look_second VALUES (?, 1)", (moment,))
+        for session, number in look.counts.items():
+            row = (moment, self._number_class(session), number)
+            execute("INSERT OR REPLACE INTO session_second VALUES (?, ?, ?)", row)
+        for blocking, number in look.blocked.items():
+            self._write_blocking(moment, blocking, number)
+
+    def _write_blocking(self, moment: int, blocking: Blocking, number: int) -> None:
+        root = UNKNOWN if blocking.root is None else self._number_class(blocking.root)
+        row = (moment, self._number_class(blocking.waiting), root, blocking.pid, blocking.held, number)
+        self._connection.execute("INSERT OR REPLACE INTO blocked_second VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def _write_uses(self, moment: int, uses: Mapping[str, StatementUse]) -> None:
+        for key, use in uses.items():
+            row = (
+                moment, self._number_statement(key), use.calls, _exact(use.seconds), use.rows, use.blocks_hit,
+                use.blocks_read, use.wal_bytes,
+            )  # fmt: skip
+            self._connection.execute("INSERT OR REPLACE INTO statement_use VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def _number_statement(self, key: str) -> int:
+        number = self._statements.get(key) if key else UNKNOWN
+        if number is None:
+            inserted = self._connection.execute("INSERT INTO statement (key, text) VALUES (?, '')", (key,))
+            number = inserted.lastrowid or UNKNOWN
+            self._statements[key] = number
+        return number
+
+    def _number_class(self, session: SessionClass) -> int:
+        number = self._classes.get(session)
+        if number is not None:
+            return number
+        row = (
+            session.kind, session.database, session.role, session.application, session.state, session.wait_type,
+            session.event, self._number_statement(session.statement),
+        )  # fmt: skip
+        columns = "kind, database, role, application, state, wait_type, event, statement"
+        places = " AND ".join(f"{column} = ?" for column in columns.split(", "))
+        found = self._connection.execute(f"SELECT id FROM session_class WHERE {places}", row).fetchone()
+        if found is None:
+            insert = f"INSERT INTO session_class ({columns}, is_load) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            found = (self._connection.execute(insert, (*row, int(session.is_load))).lastrowid,)
+        self._classes[session] = int(found[0])
+        return self._classes[session]
+
+    # -------------------------------------------------------------------------------------------------- upkeep
+
+    def tidy(self, now: int) -> Thinning | None:
+        """Sum up minutes that have ended, and thin what is too old or too much; None where nothing was thinned."""
+        with archive_errors(self.folder):
+            roll_up(self._connection, now)
+            found = thin(self._connection, self.keep, now)
+            if found is not None and found.forgot:
+                self._learn()
+            return found
+
+    def _make_room(self, now: int) -> None:
+        """Give back the reserve, then thin at least a tenth."""
+        remove_file(self.folder / RESERVE)
+        roll_up(self._connection, now)
+        thin(self._connection, self.keep, now, share=0.9)
+        self._learn()
+        self.add_event(ArchiveEvent(moment=now, kind=EventKind.FULL))
+
+    def _keep_reserve(self) -> None:
+        path = self.folder / RESERVE
+        if not path.exists() or path.stat().st_size < RESERVED:
+            try:
+                write_beside(path, bytes(RESERVED), mode=0o600)
+            except OSError:
+                return  # without room for a reserve there is none
+
+    def close(self) -> None:
+        """Let the archive go; what was not flushed is lost."""
+        try:
+            self._connection.close()
+        finally:
+            self._lock.release()
+
+
+def _taken(path: Path, who: str) -> ArchiveInUseError:
+    return ArchiveInUseError(
+        f"another recorder writes to this archive ({who})",
+        where=str(path.parent),
+        remedy="stop it first, or record into another folder; `pgstrata explain` works meanwhile",
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    """Large rates as whole numbers, which take less room; small ones to a thousandth."""
+    if value is None:
+        return None
+    return float(round(value)) if abs(value) >= _FINE else round(value, _DIGITS)
+
+
+def _exact(seconds: float) -> float:
+    return round(seconds, 6)

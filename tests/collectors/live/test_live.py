@@ -1,0 +1,192 @@
+"""What a recorder reads of its server's answers: classes of sessions, heads of chains, what came to counters."""
+
+import pytest
+
+from archives import use
+from pgstrata.collectors.live.counters import counters_period, counters_statement, reset_views, server_rates
+from pgstrata.collectors.live.host import HostReader
+from pgstrata.collectors.live.sessions import MOST_APPLICATIONS, OTHERS, SessionsReader, sessions_statement
+from pgstrata.collectors.live.statements import (
+    MOST_KEPT,
+    OWN,
+    REST,
+    StatementsReader,
+    counts_statement,
+    keep_largest,
+    key_of,
+    read_texts,
+    resets_statement,
+    texts_statement,
+)
+from pgstrata.collectors.pgstat.seconds import _RATES
+from pgstrata.errors import ParseError
+from pgstrata.model.archive import HOST_RATES, SERVER_RATES
+
+VERSIONS = (100000, 110000, 120000, 130000, 140000, 150000, 160000, 170000, 180000)
+
+
+def row(pid, state="active", wait="", query_id="7", blockers="", **more):
+    wait_type, _, event = wait.partition("/")
+    words = [
+        more.get("kind", "client backend"), "shop", "clerk", more.get("application", "app"), state, wait_type, event,
+        query_id, more.get("query", ""), str(pid), str(more.get("held", 0)), blockers,
+    ]  # fmt: skip
+    return "\t".join(words) + "\n"
+
+
+def read(*rows):
+    return SessionsReader().read("".join(rows).encode())
+
+
+def test_sessions_that_do_the_same_are_counted_together():
+    look = read(row(1), row(2), row(3, wait="IO/DataFileRead"), row(4, application="other"))
+    assert sorted(look.counts.values()) == [1, 1, 2]
+    assert all(each.statement == "7" and each.is_load for each in look.counts)
+
+
+def test_the_head_of_a_chain_is_found_through_those_between():
+    look = read(
+        row(1, "idle in transaction", "Client/ClientRead", query_id="9", held=40),
+        row(2, wait="Lock/transactionid", blockers="1"),
+        row(3, wait="Lock/tuple", blockers="2"),
+        row(4, wait="Lock/tuple", blockers="3 2"),
+    )
+    assert {(each.root.statement, each.pid, each.held) for each in look.blocked} == {("9", 1, 40)}
+    assert sum(look.blocked.values()) == 3
+
+
+@pytest.mark.parametrize(("blockers", "root"), [("99", None), ("0", "(prepared transaction)"), ("5", None)])
+def test_a_head_that_was_not_seen_is_not_made_up(blockers, root):
+    look = read(row(5, wait="Lock/transactionid", blockers=blockers))
+    ((blocking, _),) = look.blocked.items()
+    assert (blocking.root.state if blocking.root else None) == root
+    assert blocking.pid == 0
+
+
+def test_a_circle_ends():
+    look = read(row(1, wait="Lock/transactionid", blockers="2"), row(2, wait="Lock/transactionid", blockers="1"))
+    assert sum(look.blocked.values()) == 2
+
+
+def test_without_an_id_statements_are_told_apart_by_their_texts_without_constants():
+    reader = SessionsReader()
+    rows = (
+        row(1, query_id="", query="SELECT  a FROM t WHERE b = ?"),
+        row(2, query_id="", query="select a from t where b=?"),
+    )
+    look = reader.read("".join(rows).encode())
+    assert len({each.statement for each in look.counts}) <= 2
+    assert all(key.startswith("q") for key in reader.texts)
+    assert "select a from t where b = ?" in reader.texts.values()
+
+
+def test_names_of_applications_with_numbers_do_not_fill_the_archive():
+    look = read(*(row(number, application=f"worker-{number}") for number in range(MOST_APPLICATIONS + 50)))
+    names = {each.application for each in look.counts}
+    assert len(names) == MOST_APPLICATIONS + 1
+    assert OTHERS in names
+
+
+@pytest.mark.parametrize("text", ["too\tfew\n", "a\tb\tc\td\te\tf\tg\th\ti\tnone\t1\t\n", "x\t1\t2\t\n"])
+def test_a_row_of_an_unknown_shape_is_an_error(text):
+    with pytest.raises(ParseError, match="unknown shape"):
+        SessionsReader().read(text.encode())
+
+
+def test_old_names_of_wait_events_are_spelt_as_the_newest_server_does():
+    (each,) = read(row(1, wait="LWLock/buffer_mapping")).counts
+    assert each.event == "BufferMapping"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_statements_are_marked_as_the_recorders_own_and_hold_no_placeholder(version):
+    texts = [
+        sessions_statement(version), counters_statement(version), counts_statement(version, "public"),
+        resets_statement(version, "public"), texts_statement(["7"], "public"),
+    ]  # fmt: skip
+    for text in texts:
+        assert OWN in text
+        assert "@" not in text.replace("'@'", "")
+
+
+def counted(**uses):
+    rows = (f"{key}\t{each.calls}\t{each.seconds}\t0\t0\t0\t0\n" for key, each in uses.items())
+    return "".join(rows).encode()
+
+
+def test_what_came_to_statements_is_told_from_the_second_look_on():
+    reader = StatementsReader()
+    assert reader.read(counted(a=use(10, 1.0)), b"0\t1") is None
+    found = reader.read(counted(a=use(15, 2.0), b=use(3, 0.5)), b"0\t1")
+    assert {key: each.calls for key, each in found.uses.items()} == {"a": 5, "b": 3}
+    assert found.complete
+    assert reader.read(counted(a=use(15, 2.0), b=use(3, 0.5)), b"0\t1").uses == {}
+
+
+@pytest.mark.parametrize(
+    ("second", "resets"),
+    [(counted(a=use(2, 0.1)), b"0\t1"), (counted(b=use(1, 1.0)), b"0\t1"), (counted(a=use(15, 2.0)), b"1\t1")],
+)
+def test_resets_and_evictions_by_others_are_noticed(second, resets):
+    reader = StatementsReader()
+    reader.read(counted(a=use(10, 1.0)), b"0\t1")
+    found = reader.read(second, resets)
+    assert not found.complete
+    assert all(each.calls >= 0 for each in found.uses.values())
+
+
+def test_after_a_restart_nothing_is_subtracted_from_what_was_before():
+    reader = StatementsReader()
+    reader.read(counted(a=use(10, 1.0)), b"0\t1")
+    reader.forget()
+    assert reader.read(counted(a=use(2, 0.1)), b"0\t1") is None
+
+
+def test_the_statements_with_most_time_stand_alone_and_the_others_are_summed_up():
+    uses = {f"q{number}": use(1, float(number)) for number in range(MOST_KEPT + 20)}
+    kept = keep_largest(uses)
+    assert len(kept) == MOST_KEPT + 1
+    assert kept[REST].calls == 20
+    assert sum(each.seconds for each in kept.values()) == sum(each.seconds for each in uses.values())
+
+
+def test_before_14_statements_are_told_apart_by_their_texts_as_sessions_tell_them():
+    assert key_of("7", "select ?", 140000) == "7"
+    assert key_of("7", "select ?", 130000).startswith("q")
+    assert key_of("7", "", 130000) == "7"
+    assert read_texts(b"7\tSELECT  ?\n8\t\n") == {"7": "select ?"}
+
+
+def test_rates_are_kept_by_the_names_that_the_collectors_give():
+    assert set(_RATES) | {"connections"} == set(SERVER_RATES)
+    reader = HostReader()
+    reader.read(LATER, 1.0)
+    assert set(reader.read(LATER, 2.0)) <= set(HOST_RATES)
+
+
+LATER = {
+    "/proc/stat": b"cpu  10 0 10 100 5 0 0 1 0 0\nctxt 100\nprocs_running 2\nprocs_blocked 0\n",
+    "/proc/vmstat": b"pgfault 10\npgmajfault 1\nother 7\n",
+    "/proc/meminfo": b"MemTotal: 100 kB\nMemAvailable: 50 kB\nDirty: 1 kB\nWriteback: 0 kB\n",
+    "/proc/pressure/cpu": b"some avg10=0.00 avg60=0.00 avg300=0.00 total=100\n",
+}
+
+
+def test_the_host_is_known_from_the_second_look_on():
+    reader = HostReader()
+    assert reader.read(LATER, 1.0) is None
+    more = {**LATER, "/proc/stat": LATER["/proc/stat"].replace(b"cpu  10 0", b"cpu  110 0")}
+    assert reader.read(more, 2.0)["host_user_cpu"] == pytest.approx(1.0)
+    assert reader.read({}, 3.0) is None
+
+
+def test_counters_that_were_reset_give_no_rates_and_are_named():
+    before = {"database.xact_commit": 100.0, "database.stats_reset": 1.0, "lsn.position": 10.0}
+    after = {"database.xact_commit": 50.0, "database.stats_reset": 2.0, "lsn.position": 30.0, "database.backends": 4.0}
+    assert dict(server_rates(before, after, 2.0)) == {"wal_bytes": 10.0, "connections": 4.0}
+    assert reset_views(before, after) == ("database",)
+
+
+def test_old_servers_with_many_tables_are_asked_less_often():
+    assert counters_period(140000, 10_000_000) == 10
+    assert counters_period(140000, 100_000) == counters_period(150000, 10_000_000) == 1

@@ -1,0 +1,196 @@
+"""A real server under load is recorded while a session blocks it, and the explanation names wait and blocker."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import program
+from databases import CLEAN, ask, dsn
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
+
+TABLES = """
+CREATE TABLE stock (id int PRIMARY KEY, pieces int NOT NULL, note text);
+INSERT INTO stock SELECT n, 100, 'secret note ' || n FROM generate_series(1, 20) AS n;
+"""
+SCRIPT = """
+\\set id random(1, 3)
+UPDATE stock SET pieces = pieces + 1 WHERE id = :id AND note <> 'canary-constant';
+\\sleep 20 ms
+"""
+QUIET, BLOCKED = 7, 6
+
+
+@pytest.fixture(scope="module")
+def shop(counting_server):
+    ask(counting_server, "postgres", "CREATE DATABASE watched")
+    ask(counting_server, "watched", f"{TABLES}CREATE EXTENSION pg_stat_statements;")
+    yield counting_server
+    ask(counting_server, "postgres", "DROP DATABASE watched WITH (FORCE)")
+
+
+def start(sandbox, shop, archive, *more):
+    words = [sys.executable, "-m", "pgstrata", "watch", dsn(shop, "watched"), "--archive", archive, *more]
+    return subprocess.Popen(
+        list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=sandbox.environ
+    )
+
+
+def here(sandbox, *arguments):
+    """The program in this process, which saves its start."""
+    return program.run_here(sandbox.root, sandbox.environ, *arguments)
+
+
+def load(shop, folder, seconds):
+    script = folder / "script.sql"
+    script.write_text(SCRIPT)
+    pgbench = Path(shop["psql"]).with_name("pgbench")
+    return subprocess.Popen(
+        [pgbench, "-n", "-c", "4", "-T", str(seconds), "-f", script, dsn(shop, "watched")],
+        env={**CLEAN, "PGAPPNAME": "shop"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def block(shop, seconds):
+    """A transaction that changes all rows, and then does nothing for a while."""
+    script = f"BEGIN; UPDATE stock SET pieces = pieces;\n\\! sleep {seconds}\nCOMMIT;"
+    words = [shop["psql"], "-X", "-q", "-d", dsn(shop, "watched"), "-f", "-"]
+    subprocess.run(words, input=script, text=True, check=True, env={**CLEAN, "PGAPPNAME": "night job"})
+
+
+@pytest.fixture(scope="module")
+def recorded(shared_sandbox, shop, tmp_path_factory):
+    """An archive, and when the block began and ended."""
+    folder = tmp_path_factory.mktemp("watch")
+    recorder = start(shared_sandbox, shop, folder / "archive")
+    assert "recording PostgreSQL" in recorder.stderr.readline()
+    bench = load(shop, folder, QUIET + BLOCKED + 3)
+    time.sleep(QUIET)
+    begin = time.time()
+    block(shop, BLOCKED)
+    end = time.time()
+    bench.wait()
+    recorder.send_signal(signal.SIGINT)
+    out, err = recorder.communicate(timeout=30)
+    assert recorder.returncode == 0, err
+    assert "seconds recorded in" in out
+    assert "stopped: the archive is complete up to now" in err
+    return folder / "archive", begin, end
+
+
+def moment(seconds):
+    return datetime.fromtimestamp(seconds, tz=UTC).isoformat(timespec="seconds")
+
+
+def explain(sandbox, recorded, *more):
+    archive, begin, end = recorded
+    times = ("--from", moment(begin + 1), "--to", moment(end - 1))
+    return sandbox.pgstrata("explain", archive, *times, *more)
+
+
+def test_the_wait_and_the_blocker_are_named(sandbox, recorded):
+    done = explain(sandbox, recorded, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["outcome"] in {"incident", "stalled", "unknown"}
+    first = found["rows"][0]
+    assert first["event"].startswith("Lock/")
+    assert first["application"] == "shop"
+    assert found["texts"][first["statement"]].startswith("update stock set pieces = pieces + ?")
+    assert found["changes"][1]["value"] > 3
+    blocker = found["blockers"][0]
+    assert blocker["root"]["application"] == "night job"
+    assert blocker["root"]["state"] == "idle in transaction"
+    assert blocker["value"] > 2
+    extra = found["changes"][1]["value"] - found["changes"][1]["reference"]
+    assert sum(row["difference"] for row in found["rows"]) == pytest.approx(extra)
+
+
+def test_the_answer_says_it_in_words_and_on_a_page(sandbox, recorded, tmp_path):
+    page = tmp_path / "why.html"
+    done = explain(sandbox, recorded, "--format", "text", "--report", page)
+    assert done.returncode == 0, done.stderr
+    words = " ".join(done.stdout.split())
+    assert "a session of the application night job idle in its transaction" in words
+    assert "Lock/" in words
+    assert "update stock set pieces = pieces" in page.read_text()
+    assert "<svg" in page.read_text()
+
+
+def test_no_constant_of_a_statement_reaches_the_archive(recorded, shop):
+    archive, _, _ = recorded
+    content = b"".join(path.read_bytes() for path in archive.iterdir())
+    assert b"canary-constant" not in content
+    assert b"secret note" not in content
+    assert b"canary-pw" not in content
+
+
+def test_the_recorder_changes_nothing_and_its_sessions_cannot_write(sandbox, shop, tmp_path):
+    recorder = start(sandbox, shop, tmp_path / "archive", "--duration", "60s")
+    assert "recording PostgreSQL" in recorder.stderr.readline()
+    second = start(sandbox, shop, tmp_path / "archive", "--duration", "1s")
+    _, err = second.communicate(timeout=60)
+    assert second.returncode == 4
+    assert "another recorder writes to this archive" in err
+    query = "SELECT count(*), min(pid) FROM pg_stat_activity WHERE application_name = 'pgstrata'"
+    sessions = ask(shop, "watched", query)
+    assert sessions[0][0] == "1"
+    ask(shop, "watched", f"SELECT pg_terminate_backend({sessions[0][1]})")
+    told = recorder.stderr.readline() + recorder.stderr.readline()
+    assert "connection lost: terminating connection due to administrator command" in told
+    assert "connected again after" in told
+    environ = Path(f"/proc/{recorder.pid}/environ").read_bytes() + Path(f"/proc/{recorder.pid}/cmdline").read_bytes()
+    assert environ
+    recorder.kill()
+    recorder.communicate()
+    deadline = time.monotonic() + 20
+    while ask(shop, "watched", query)[0][0] != "0" and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert ask(shop, "watched", query)[0][0] == "0", "a killed recorder leaves no session"
+    done = sandbox.pgstrata("explain", tmp_path / "archive")
+    assert done.returncode in {0, 1}
+    assert "Traceback" not in done.stderr
+
+
+def test_without_rights_or_the_extension_the_recorder_says_what_it_cannot_see(sandbox, shop, tmp_path):
+    ask(shop, "postgres", "CREATE ROLE looker LOGIN PASSWORD 'canary-pw-7391'")
+    place = shop["dsn"].replace("user=boss", "user=looker")
+    done = here(sandbox, "watch", place, "--archive", tmp_path / "a", "--duration", "2s")
+    ask(shop, "postgres", "DROP ROLE looker")
+    assert done.returncode == 0, done.stderr
+    assert "GRANT pg_monitor" in done.stderr
+    assert "the extension pg_stat_statements is not in this database" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--from", "2020-01-01T10:00", "--to", "2020-01-01T11:00"), 1, "the archive has nothing between"),
+        (("--from", "soon"), 2, "'soon' is not a time"),
+        (("--format", "pdf"), 2, "'pdf' is not a valid format"),
+    ],
+)
+def test_a_window_that_is_not_there_has_a_remedy(sandbox, recorded, arguments, code, said):
+    done = sandbox.pgstrata("explain", recorded[0], *arguments)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "\n  -> " in done.stderr
+
+
+def test_no_archive_no_server_and_a_wrong_limit_have_remedies(sandbox, shop, tmp_path):
+    for words, code, said in (
+        (("explain", tmp_path), 1, "there is no archive in this folder"),
+        (("watch", "host=/nowhere user=x", "--archive", tmp_path / "b"), 1, "check that the server runs"),
+        (("watch", shop["dsn"], "--archive", tmp_path / "b", "--keep-size", "1MB"), 2, "at least 16MB"),
+        (("watch", shop["dsn"], "--archive", tmp_path / "b", "--keep", "1s"), 2, "at least 1h"),
+    ):
+        done = here(sandbox, *words)
+        assert done.returncode == code, done.stderr
+        assert said in done.stderr
+        assert "canary-pw" not in done.stdout + done.stderr
