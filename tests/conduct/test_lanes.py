@@ -65,7 +65,7 @@ def test_on_one_machine_there_is_one_lane():
     assert environments_by_lane(rig_of(plan), plan) == {"a": 0, "b": 0}
 
 
-def test_works_know_the_machines_beside_them_and_after_a_failure_nothing_further_is_begun():
+def test_works_know_the_machines_of_their_lane_and_after_a_failure_nothing_further_is_begun():
     plan, seen = plan_of(), []
 
     def act(item, beside):
@@ -74,7 +74,7 @@ def test_works_know_the_machines_beside_them_and_after_a_failure_nothing_further
 
     with pytest.raises(ValueError, match="no"):
         follow_lanes(rig_of(plan), plan, [frozenset({ONE}), frozenset({TWO})], lambda item: item, act)
-    assert seen == [({ONE}, {TWO})]
+    assert seen == [({ONE}, {ONE})]
 
 
 def test_a_block_takes_as_long_as_its_longest_lane():

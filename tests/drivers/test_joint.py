@@ -7,13 +7,14 @@ import pytest
 from driver_host import DriverHost
 from fake_clock import FakeClock
 from pgstrata.drivers.joint import JointDriver, Place, divide
+from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.drivers.shares import join_evidence
 from pgstrata.errors import HostNotFitError, ParseError, UsageError
-from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.experiment import Cell
 from pgstrata.model.server import Address
 from pgstrata.ports.clients import STARTS, ClientProcesses, parse_delays
 from pgstrata.ports.driver import Load, ProgressPoint
+from pgstrata.ports.host import ClockReading
 from pgstrata.ports.target import Generator
 from pgstrata.workloads import builtin_workloads
 
@@ -28,6 +29,13 @@ def load(clients=5, threads=4, rate=None):
 
 class Host(DriverHost):
     name = "far"
+
+    def __init__(self, ahead=0.0):
+        super().__init__()
+        self.ahead = ahead
+
+    def clock(self):
+        return ClockReading(wall=1_700_000_000.0 + self.ahead, monotonic=5.0)
 
     def read_files(self, paths):
         return {path: self.files[path] for path in paths if path in self.files}
@@ -45,6 +53,7 @@ class OneMachine:
     """A driver that remembers what it was asked for."""
 
     name = "pgbench"
+    capabilities = driver_capabilities()["pgbench"]
 
     def __init__(self, version="18.0", points=()):
         self.asked, self.version, self.points = [], version, points
@@ -63,14 +72,13 @@ class OneMachine:
         return {"pgbench.out": folder.encode(), "transactions.log.gz": b"-"}
 
 
-def place(number, driver, offset=None):
-    clocks = None if offset is None else ClockOffset(offset_seconds=offset, uncertainty=0.01, round_trip=None)
-    return Place(generator=Generator(host=Host(), scratch=f"/scratch{number}", facts={}, clocks=clocks), driver=driver)
+def place(number, driver, ahead=0.0):
+    return Place(generator=Generator(host=Host(ahead), scratch=f"/scratch{number}", facts={}), driver=driver)
 
 
 def two_machines(**changes):
     drivers = OneMachine(), OneMachine(**changes)
-    places = [place(1, drivers[0]), place(2, drivers[1], offset=3600.0)]
+    places = [place(1, drivers[0]), place(2, drivers[1], ahead=3600.0)]
     return JointDriver(places, FakeClock(wall=1_700_000_000.0)), places, drivers
 
 
@@ -87,11 +95,14 @@ class TestDividing:
     def test_the_parts_of_a_rate_are_the_rate(self, rate):
         parts = divide(load(clients=5, rate=rate), 3)
         assert sum(part.cell.rate for part in parts) == pytest.approx(rate)
-        assert all(part.cell.rate.is_integer() for part in parts) == rate.is_integer()
+
+    def test_whole_rates_stay_whole(self):
+        parts = divide(load(clients=5, rate=7.0), 3, whole_rates=True)
+        assert [part.cell.rate for part in parts] == [3.0, 3.0, 1.0]
 
     def test_a_whole_rate_that_is_too_low_for_all_is_refused(self):
         with pytest.raises(UsageError, match="cannot be divided"):
-            divide(load(clients=2, rate=1.0), 2)
+            divide(load(clients=2, rate=1.0), 2, whole_rates=True)
 
 
 class TestStarting:
@@ -101,7 +112,7 @@ class TestStarting:
         (one, folder), (other, there) = drivers[0].asked[0], drivers[1].asked[0]
         assert (folder, there) == ("/scratch1/run/x", "/scratch2/run/x")
         assert float(other.launch[4]) - float(one.launch[4]) == pytest.approx(3600.0)
-        assert float(one.launch[4]) > 1_700_000_000.5
+        assert float(one.launch[4]) > 1_700_000_000.1
 
     def test_if_one_cannot_be_started_none_is_left(self):
         joint, _, drivers = two_machines()
@@ -135,7 +146,7 @@ class TestWhatIsLeft:
     def test_files_are_numbered_by_machine_and_say_when_each_began(self):
         joint, places, _ = two_machines()
         joint.start(load(), "/scratch1/x")
-        places[0].generator.host.files["/scratch1/x/started"] = b"1700000001.10\n"
+        places[0].generator.host.files["/scratch1/x/started"] = b"1700000000.44\n"
         found = joint.collect("/scratch1/x")
         assert found["pgbench.out"] == b"/scratch1/x"
         assert found["pgbench.1.out"] == b"/scratch2/x"

@@ -28,7 +28,7 @@ from pgstrata.store.serialise import parse_plan_file
 from pgstrata.store.study import PLAN_FILE, reparse_study
 
 SUFFIX: Final = ".tar.xz"
-_WITHOUT_NAMES: Final = (".samples.gz", "transactions.log.gz", "procfs.before", "procfs.after", "slices.txt")
+_WITHOUT_NAMES: Final = (".samples.gz", ".log.gz", "procfs.before", "procfs.after", "slices.txt")
 """Files that need not be searched: they hold no names of machines or people that other files do not have."""
 
 

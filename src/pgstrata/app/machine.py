@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pgstrata.app.places import find_machine_places, find_server_user
 from pgstrata.drivers.registry import driver_programs
 from pgstrata.errors import UsageError
-from pgstrata.hosts.lanes import waiting
+from pgstrata.hosts.lanes import pause
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.model.server import Build
@@ -36,8 +36,7 @@ class SystemClock:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        with waiting():
-            time.sleep(seconds)
+        pause(seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,8 +54,9 @@ def find_way(server: OpenedHost, clients: Sequence[OpenedHost]) -> TcpRoute:
     way = _reached(server)
     known = tuple(dict.fromkeys((way.server, *_addresses(server))))
     for address in known:
-        if all(_reaches(client, address, way.known_port) for client in others):
-            here = way.clients if len(others) < len(clients) else ()
+        if all(_reaches(client, address, way.known_port) for client in clients):
+            local = [client for client in clients if not client.spec.remote]
+            here = (*way.clients, *(each for client in local for each in _addresses(client))) if local else ()
             return TcpRoute(server=address, clients=(*here, *_come_from(others)), known_port=way.known_port)
     names = name_hosts(client.spec for client in others)
     what = f"{names} cannot connect to {server.spec.text} at any of its addresses ({', '.join(known)})"

@@ -9,10 +9,13 @@ import os
 import re
 import sys
 import textwrap
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final, TextIO
+
+from rich.cells import cell_len
 
 from pgstrata.app.answer import load_answer
 from pgstrata.app.resuming import repeat_command
@@ -215,16 +218,21 @@ class TerminalSink(Sink):
         columns, rows = _size(self._out)
         lines = self._screen.lines(columns - 1, rows - 1)
         # a terminal that has become narrower has wrapped them
-        above = sum(max(1, -(-len(line) // columns)) for line in self._shown)
+        above = _rows(self._shown, columns)
         self._shown = lines
         self._write(told + "".join(f"{line}\n" for line in lines), above=above)
 
     def close(self) -> None:
         columns, _ = _size(self._out)
-        above = sum(max(1, -(-len(line) // columns)) for line in self._shown)
+        above = _rows(self._shown, columns)
         self._shown = []
         with suppress(PgstrataError):
             self._write("", above=above)
+
+
+def _rows(lines: Sequence[str], columns: int) -> int:
+    """How many rows lines take on a terminal that may have become narrower since."""
+    return sum(max(1, -(-cell_len(line) // columns)) for line in lines)
 
 
 def _is_told(event: Event) -> bool:

@@ -7,6 +7,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
+from rich.cells import set_cell_size
+
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.events import Event, EventKind, Standing
@@ -95,7 +97,7 @@ class Screen:
         doubts = self._doubts()
         room = rows - len(head) - len(doubts) - 1
         standings = self._standings(max(0, room))
-        return [line[:columns] for line in (*head, *standings, *doubts)][:rows]
+        return [_cut(line, columns) for line in (*head, *standings, *doubts)][:rows]
 
     def _head(self) -> str:
         left = "" if self.left is None else f" · at most {render_duration(self.left)} left"
@@ -125,6 +127,11 @@ class Screen:
         left = len(found) - _MOST_DOUBTS
         lines = [f"! {doubt.runs} of {self.done} runs {doubt.text}" for doubt in found[:_MOST_DOUBTS]]
         return [*lines, *([f"! and {left} other kinds of doubt"] if left > 0 else [])]
+
+
+def _cut(line: str, columns: int) -> str:
+    """As much of a line as fits; some characters take two columns, and none may begin another line."""
+    return set_cell_size(" ".join(line.split("\n")).expandtabs(1), columns).rstrip()
 
 
 def say_standing(standing: Standing) -> str:

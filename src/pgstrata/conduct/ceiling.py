@@ -22,6 +22,7 @@ from pgstrata.model.metrics import TPS
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.server import Fingerprint
 from pgstrata.plan import workload_of
+from pgstrata.ports.clients import share_clients, share_threads
 from pgstrata.ports.driver import DriverResult
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.server import RunningServer
@@ -94,10 +95,15 @@ def note_exceeded(rig: Rig, arm: ActiveArm, record: RunRecord) -> None:
 
 
 def client_facts(rig: Rig, arm: ActiveArm) -> Mapping[str, str]:
-    """What a run is judged by: threads of the client, and the ceiling if one is known that no run exceeded."""
+    """What a run is judged by: threads of the (first) client, and the ceiling if one is known that no run exceeded."""
     known = not _connects_each_time(rig, arm) and not _is_wrong(rig, arm)
     ceiling = _kept(rig, CEILINGS).get(topology(arm)) if known else None
-    return {THREADS: str(arm.cell.threads), **({CEILING: repr(ceiling)} if ceiling is not None else {})}
+    cell = arm.cell
+    first, *_ = share_clients(cell.clients, len(rig.side(arm.environment).generators))
+    return {
+        THREADS: str(share_threads(cell.threads, first, cell.clients)),
+        **({CEILING: repr(ceiling)} if ceiling is not None else {}),
+    }
 
 
 def _is_paired(arm: ActiveArm) -> bool:

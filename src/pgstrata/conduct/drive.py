@@ -7,7 +7,7 @@ from typing import Final
 from pgstrata.conduct.arm import ActiveArm, fresh_folder, scratch_folder
 from pgstrata.conduct.placement import place_backends
 from pgstrata.conduct.rig import Rig
-from pgstrata.errors import ServerFailedError
+from pgstrata.errors import HostLostError, ServerFailedError
 from pgstrata.ports.driver import Load
 from pgstrata.ports.events import Event, EventKind
 from pgstrata.ports.host import Process, ProcessExit, StopSignal
@@ -29,8 +29,17 @@ def drive(rig: Rig, arm: ActiveArm, load: Load, part: str) -> ProcessExit | None
     except TimeoutError:
         return None
     finally:
-        if process.poll() is None:
-            process.signal(StopSignal.KILL, group=True)
+        _kill(process)
+
+
+def _kill(process: Process) -> None:
+    """End it where it still runs; of several machines those that are there, if one was lost."""
+    try:
+        running = process.poll() is None
+    except HostLostError:
+        running = True
+    if running:
+        process.signal(StopSignal.KILL, group=True)
 
 
 def _follow(rig: Rig, arm: ActiveArm, load: Load, process: Process, folder: str) -> ProcessExit:

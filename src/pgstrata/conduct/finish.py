@@ -15,7 +15,7 @@ from pgstrata.conduct.steps import of_step, parse_execution
 from pgstrata.errors import ParseError, find_disk_full
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunStatus
-from pgstrata.ports.clients import FurtherClient
+from pgstrata.ports.clients import FurtherClient, share_clients, share_threads
 from pgstrata.ports.collector import PLANS
 from pgstrata.ports.host import Host
 from pgstrata.ports.layer import ExplainsDeath
@@ -143,10 +143,16 @@ def _header(rig: Rig, plan: Plan, arm: ActiveArm, server: RunningServer | None) 
 
 
 def _further_clients(rig: Rig, arm: ActiveArm) -> tuple[FurtherClient, ...]:
-    used = arm.client_cpu_of_each
+    used, side, cell = arm.client_cpu_of_each, rig.side(arm.environment), arm.cell
+    shares = share_clients(cell.clients, len(side.generators))
     return tuple(
-        FurtherClient(cpu=used[number] if number < len(used) else 0.0, transport_pids=generator.host.transport_pids)
-        for number, generator in enumerate(rig.side(arm.environment).generators)
+        FurtherClient(
+            cpu=used[number] if number < len(used) else 0.0,
+            transport_pids=generator.host.transport_pids,
+            threads=share_threads(cell.threads, shares[number], cell.clients) if number < len(shares) else 0,
+            cpus=int(side.fingerprint.facts.get(f"{number + 1}.host.cpus", 0)),
+        )
+        for number, generator in enumerate(side.generators)
         if number
     )
 

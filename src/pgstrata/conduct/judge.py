@@ -6,6 +6,7 @@ The limits were chosen so that honest runs on two shared CPUs pass; `docs/refere
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ CLIENT_CPUS: Final = "client.cpus"
 """Only where the client is on another machine than the server."""
 EMULATION: Final = "host.emulation"
 CLIENT_EMULATION: Final = "client.emulation"
+_FURTHER_EMULATION: Final = re.compile(r"client\.\d+\.host\.emulation")
 LAGGING: Final = "rate_not_kept"
 MISSED: Final = "objective_missed"
 DROPPING: Final = frozenset({LAGGING, "skipped"})
@@ -184,15 +186,20 @@ def lag_growth(result: DriverResult) -> float | None:
 
 
 def _client_saturated(case: _Case) -> Reason | None:
-    """Threads cannot use more CPUs than there are."""
+    """Threads cannot use more CPUs than there are; of several machines of the client the busiest is looked at."""
     used, threads = case.measured.get("client_cpu"), case.number(THREADS)
     cpus = case.number(CLIENT_CPUS) or case.number(CPUS)
     if used is None or threads is None:
         return None
-    usable = min(threads, cpus or threads)
-    if used <= _BUSY_CLIENT * usable:
+    further, seconds = case.header.further_clients, case.header.seconds or 1.0
+    machines = [(used - sum(each.cpu for each in further) / seconds, min(threads, cpus or threads))]
+    machines += [
+        (each.cpu / seconds, float(min(each.threads, each.cpus or each.threads))) for each in further if each.threads
+    ]
+    busy, usable = max(machines, key=lambda machine: machine[0] / machine[1])
+    if busy <= _BUSY_CLIENT * usable:
         return None
-    return Reason(code="client_saturated", value=used, of=usable)
+    return Reason(code="client_saturated", value=busy, of=usable)
 
 
 def _near_ceiling(case: _Case) -> Reason | None:
@@ -206,8 +213,10 @@ def _near_ceiling(case: _Case) -> Reason | None:
 
 
 def _emulated(case: _Case) -> Reason | None:
-    for fact, machine in ((EMULATION, ""), (CLIENT_EMULATION, "client")):
-        if emulator := case.header.facts.get(fact):
+    facts = case.header.facts
+    clients = [name for name in facts if _FURTHER_EMULATION.fullmatch(name)]
+    for fact, machine in ((EMULATION, ""), (CLIENT_EMULATION, "client"), *((name, "client") for name in clients)):
+        if emulator := facts.get(fact):
             return Reason(code="emulated", said=emulator, how=machine)
     return None
 

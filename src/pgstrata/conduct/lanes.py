@@ -48,7 +48,7 @@ def follow_lanes(
         plan: of which the items are.
         items: such as visits.
         machines: those that an item needs.
-        action: is given an item, and the machines of other lanes, which it must leave alone.
+        action: is given an item, and the machines that it may use: those of its lane, or all if there is but one.
 
     Raises:
         BaseException: as the action, in the first lane in which it failed.
@@ -59,11 +59,11 @@ def follow_lanes(
 
     def follow(number: int) -> None:
         nonlocal failed
-        others = frozenset[HostSpec]().union(*used[:number], *used[number + 1 :])
+        own = used[number] if len(lanes) > 1 else frozenset(plan.experiment.elsewhere)
         try:
             for item in lanes[number]:
                 if not failed:
-                    action(item, others)
+                    action(item, own)
         except BaseException:
             failed = True
             raise

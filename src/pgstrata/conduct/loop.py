@@ -80,6 +80,7 @@ class Conduct:
         self.records = list(self.rig.store.records())
         self._before = UnmeasuredTime.of(self.rig.store.fingerprint(SPENT))
         self._costs.recall(self.records, self._before)
+        self._costs.lanes = environments_by_lane(self.rig, self.plan)
         prepared = False
         for number in range(len(self.plan.blocks)):
             block = self.plan.blocks[number]
@@ -116,7 +117,6 @@ class Conduct:
             finally:
                 self.preparing = self._used()
         self._end_ladders()
-        self._costs.lanes = environments_by_lane(self.rig, self.plan)
         if count := max(self._costs.lanes.values(), default=0):
             self.rig.note(Notice(code="side_by_side", value=count + 1))
 
@@ -190,17 +190,17 @@ class Conduct:
         """Carry out visits, those on machines that share nothing side by side; those that are still to be made."""
         made: set[str] = set()
 
-        def conduct(visit: Visit, beside: Collection[HostSpec]) -> None:
-            if self._conduct(visit, todo, beside):
+        def conduct(visit: Visit, within: Collection[HostSpec]) -> None:
+            if self._conduct(visit, todo, within):
                 made.add(visit.identity)
 
         follow_lanes(self.rig, self.plan, visits, partial(machines_of, self.plan), conduct)
         return [visit for visit in visits if visit.identity not in made]
 
-    def _conduct(self, visit: Visit, todo: frozenset[str], beside: Collection[HostSpec]) -> bool:
+    def _conduct(self, visit: Visit, todo: frozenset[str], within: Collection[HostSpec]) -> bool:
         """Carry out a visit; False where it is still to be made, because the connection to its host broke.
 
-        `beside` are machines on which others are at work.
+        `within` are the machines that it may use.
         """
         if self._losses.waits(visit):
             return False
@@ -208,7 +208,7 @@ class Conduct:
         try:
             conduct_visit(self.rig, self.plan, visit, todo=todo - self.done, tell=partial(self._tell, told))
         except PgstrataError as error:
-            if not self._losses.note(visit.identity, self._losses.hosts_of(visit), error, beside):
+            if not self._losses.note(visit.identity, self._losses.hosts_of(visit), error, within):
                 raise
             return False
         self._costs.learn(told, begun, self._now())

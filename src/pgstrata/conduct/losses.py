@@ -77,9 +77,9 @@ class Losses:
         return bool(self.hosts_of(visit) & self.gone.keys())
 
     def repeat(
-        self, what: str, hosts: Collection[HostSpec], action: Callable[[], None], beside: Collection[HostSpec] = ()
+        self, what: str, hosts: Collection[HostSpec], action: Callable[[], None], within: Collection[HostSpec]
     ) -> None:
-        """Do something, and again when a machine was lost in it and is there again; `beside` as for `note`.
+        """Do something, and again when a machine was lost in it and is there again; `within` as for `note`.
 
         Raises:
             HostLostError, HostNotFitError: as `recover`, or it loses its machine each time.
@@ -89,15 +89,13 @@ class Losses:
             try:
                 action()
             except PgstrataError as error:
-                if not self.note(what, hosts, error, beside):
+                if not self.note(what, hosts, error, within):
                     raise
             else:
                 return
-            self.recover(beside)
+            self.recover(within)
 
-    def note(
-        self, what: str, hosts: Collection[HostSpec], error: PgstrataError, beside: Collection[HostSpec] = ()
-    ) -> bool:
+    def note(self, what: str, hosts: Collection[HostSpec], error: PgstrataError, within: Collection[HostSpec]) -> bool:
         """Whether something failed because the connection to a machine broke, and may be repeated.
 
         Whatever fails on a machine that is not there, such as undoing a change, fails because it is not there. Others
@@ -107,10 +105,10 @@ class Losses:
             what: as it is to be named; how often it lost a machine is counted by that.
             hosts: the machines that it is about.
             error: how it failed.
-            beside: machines that are not asked, because others are at work on them.
+            within: the machines that may be asked; on others somebody else may be at work.
         """
         at_once = hosts if isinstance(error, HostLostError) else ()
-        asked = [spec for spec in self.plan.experiment.elsewhere if spec not in beside]
+        asked = [spec for spec in self.plan.experiment.elsewhere if spec in within]
         lost = [spec for spec in asked if spec in at_once or self.rig.targets[spec].silent()]
         if not lost:
             return False
@@ -122,12 +120,12 @@ class Losses:
             self.rig.warn(Notice(code="connection_broke", names=(spec.text,), said=f"{what}: {error.what}"))
         return True
 
-    def recover(self, beside: Collection[HostSpec] = ()) -> None:
-        """Connect again to all that have gone but those beside, with growing patience, and tidy up there.
+    def recover(self, within: Collection[HostSpec] | None = None) -> None:
+        """Connect again to all that have gone, or those within, with growing patience, and tidy up there.
 
         Raises:
             HostLostError, HostNotFitError: one does not come back, or not as it should be.
         """
-        for spec in [each for each in self.gone if each not in beside]:
+        for spec in [each for each in self.gone if within is None or each in within]:
             reconnect(spec, self.rig.targets[spec].reopen, sleep=self.rig.clock.sleep, say=self.rig.warn)
             del self.gone[spec]

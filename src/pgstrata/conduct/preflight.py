@@ -66,14 +66,14 @@ def preflight(rig: Rig, plan: Plan, missing: Sequence[PlannedRun], losses: Losse
     tried = _Tried()
     entered: set[HostSpec] = set()
 
-    def attempt(item: tuple[Environment, Sequence[PlannedRun]], beside: Collection[HostSpec]) -> None:
+    def attempt(item: tuple[Environment, Sequence[PlannedRun]], within: Collection[HostSpec]) -> None:
         environment, runs = item
         if not rig.targets[environment.host].at_hand(environment):
             # it is tried after the reboot that its first visit asks for
             return
         again = partial(_try_environment, rig, plan, runs, tried, entered)
         what = rig.say_reason(Notice(code="preflight", names=(environment.name,)))
-        losses.repeat(what, machines_of_environment(environment), again, beside)
+        losses.repeat(what, machines_of_environment(environment), again, within)
 
     items = [(plan.experiment.environment(name), tuple(runs.values())) for name, runs in _by_boot(plan, wanted)]
     follow_lanes(rig, plan, items, lambda item: machines_of_environment(item[0]), attempt)

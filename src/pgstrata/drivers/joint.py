@@ -13,15 +13,17 @@ from typing import Final
 from pgstrata.drivers.shares import SEEDS_APART, add_points, join_evidence
 from pgstrata.errors import HostNotFitError, ParseError, UsageError
 from pgstrata.model.driver import Capabilities
-from pgstrata.ports.clients import STARTS, ClientProcesses, render_start
+from pgstrata.model.experiment import Cell
+from pgstrata.ports.clients import STARTS, ClientProcesses, render_start, share_clients, share_threads
 from pgstrata.ports.driver import CountsLate, Driver, DriverResult, Load, ProgressPoint, Statement, StepCounts
 from pgstrata.ports.host import Clock, Process, StopSignal
 from pgstrata.ports.steps import Steps
 from pgstrata.ports.target import Generator
 
-# Each process has to be started over ssh before the time at which all begin.
-_HEAD_START: Final = 0.5
-_FOR_EACH: Final = 0.25
+# Each process has to be started before the time at which all begin: its files are written, and it is spawned.
+_HEAD_START: Final = 0.1
+_EXCHANGES: Final = 6
+_QUICK: Final = 0.02
 _STARTED: Final = "started"
 # Waits for the time $1 of the machine's own clock, notes when it goes on, and becomes the load generator.
 _HOLD: Final = """\
@@ -43,11 +45,6 @@ class Place:
     def folder(self, first: Generator, folder: str) -> str:
         """The folder here of an execution whose folder at the first generator is given."""
         return self.generator.scratch + folder.removeprefix(first.scratch)
-
-    def shifted(self, wall: float) -> float:
-        """A time of the coordinator's clock by the clock of this machine."""
-        clocks = self.generator.clocks
-        return wall + (clocks.offset_seconds if clocks is not None else 0.0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,10 +124,11 @@ class JointDriver:
         return {}
 
     def start(self, load: Load, folder: str, *, on_parent_death: StopSignal = StopSignal.TERM) -> ClientProcesses:
-        loads = divide(load, len(self._places))
+        loads = divide(load, len(self._places), whole_rates=self._first.capabilities.whole_rates)
         places = self._places[: len(loads)]
-        at = self._clock.wall() + _HEAD_START + _FOR_EACH * len(places)
-        starts = [place.shifted(at) for place in places]
+        clocks = [self._read_clock(place) for place in places]
+        at = self._clock.wall() + _HEAD_START + sum(_EXCHANGES * max(_QUICK, took) for _, took in clocks)
+        starts = [at + offset for offset, _ in clocks]
         started: list[Process] = []
         try:
             for place, part, start in zip(places, loads, starts, strict=True):
@@ -146,6 +144,13 @@ class JointDriver:
             places=places, starts=starts, offsets=[0] * len(places), points=[[] for _ in places]
         )
         return ClientProcesses(processes=started)
+
+    def _read_clock(self, place: Place) -> tuple[float, float]:
+        """By how much its clock is ahead of the coordinator's, and how long the question took, in seconds."""
+        asked, begun = self._clock.wall(), self._clock.monotonic()
+        there = place.generator.host.clock().wall
+        took = self._clock.monotonic() - begun
+        return there - (asked + took / 2), took
 
     def end(self, process: Process) -> None:  # noqa: ARG002 - the Protocol's
         raise AssertionError("a load from several machines is measured run by run")
@@ -177,7 +182,7 @@ class JointDriver:
         return {**join_evidence(found), STARTS: "".join(lines).encode()}
 
 
-def divide(load: Load, machines: int) -> tuple[Load, ...]:
+def divide(load: Load, machines: int, *, whole_rates: bool = False) -> tuple[Load, ...]:
     """The loads of so many machines: clients as evenly as they go, and threads and rate in proportion.
 
     Machines beyond the number of clients have none.
@@ -186,38 +191,27 @@ def divide(load: Load, machines: int) -> tuple[Load, ...]:
         UsageError: the driver keeps rates of whole numbers only, and the rate is too low to be divided.
     """
     cell = load.cell
-    parts = min(machines, cell.clients)
     loads: list[Load] = []
     begun = 0
-    for number in range(parts):
-        clients = cell.clients // parts + (number < cell.clients % parts)
-        loads.append(
-            replace(
-                load,
-                cell=replace(
-                    cell,
-                    clients=clients,
-                    threads=min(clients, max(1, round(cell.threads * clients / cell.clients))),
-                    rate=_part(cell.rate, begun, clients, cell.clients, where=cell.identity),
-                ),
-                seed=load.seed + number * SEEDS_APART,
-            )
-        )
+    for number, clients in enumerate(share_clients(cell.clients, machines)):
+        rate = cell.rate
+        if rate is not None:
+            divided = _whole_part(rate, begun, clients, cell) if whole_rates else rate * clients / cell.clients
+            rate = divided
+        threads = share_threads(cell.threads, clients, cell.clients)
+        part = replace(cell, clients=clients, threads=threads, rate=rate)
+        loads.append(replace(load, cell=part, seed=load.seed + number * SEEDS_APART))
         begun += clients
     return tuple(loads)
 
 
-def _part(rate: float | None, begun: int, clients: int, of: int, *, where: str) -> float | None:
-    """The part of a rate for `clients` clients after `begun` others; whole rates are divided into whole ones."""
-    if rate is None:
-        return None
-    if not rate.is_integer():
-        return rate * clients / of
-    part = float(round(rate * (begun + clients) / of) - round(rate * begun / of))
+def _whole_part(rate: float, begun: int, clients: int, cell: Cell) -> float:
+    """The part of a whole rate for `clients` clients after `begun` others, so that the parts add up."""
+    part = float(round(rate * (begun + clients) / cell.clients) - round(rate * begun / cell.clients))
     if part <= 0:
         raise UsageError(
             f"a rate of {rate:.0f} transactions per second cannot be divided among the machines of its clients",
-            where=where,
+            where=cell.identity,
             remedy="raise the rate, or let the load come from fewer machines",
         )
     return part

@@ -7,7 +7,9 @@ it at the end of the thread (prctl(2), PR_SET_PDEATHSIG).
 from __future__ import annotations
 
 import queue
+import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +18,8 @@ from typing import Final
 from pgstrata.ports.lanes import Work, in_turn
 from pgstrata.system.users import is_acting
 
+LONGEST_WAIT: Final = 0.5
+"""Seconds after which a lane that waits notices that the user has interrupted."""
 _LOOK: Final = 0.2
 _this: Final = threading.local()
 
@@ -58,8 +62,15 @@ class _Task:
             raise KeyboardInterrupt
 
 
+@dataclass(slots=True)
+class Wait:
+    """A wait that is over: `late` are the seconds for which the turn was waited for after it."""
+
+    late: float = 0.0
+
+
 @contextmanager
-def waiting() -> Iterator[None]:
+def waiting() -> Iterator[Wait]:
     """Around whatever waits: works in other lanes have their turn meanwhile; nothing outside of lanes.
 
     The turn is kept while the process acts as another user, whose rights are not those of the other works.
@@ -68,16 +79,42 @@ def waiting() -> Iterator[None]:
         KeyboardInterrupt: the user interrupted meanwhile.
     """
     task: _Task | None = getattr(_this, "task", None)
+    wait = Wait()
     if task is None or is_acting():
-        yield
+        yield wait
         return
     task.turn.lock.release()
     try:
-        yield
+        yield wait
     except BaseException:
         task.turn.lock.acquire()
         raise
-    task.take_turn()
+    over = time.monotonic()
+    try:
+        task.take_turn()
+    finally:
+        wait.late = time.monotonic() - over
+
+
+def pause(seconds: float) -> None:
+    """Sleep, and let others have their turn; an interruption is noticed soon."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        with waiting():
+            time.sleep(min(left, LONGEST_WAIT))
+
+
+def wait_for(child: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+    """Wait for the end of a child of this process as `pause` does; its code, or subprocess.TimeoutExpired."""
+    end = None if timeout is None else time.monotonic() + timeout
+    while True:
+        left = LONGEST_WAIT if end is None else min(LONGEST_WAIT, max(0.0, end - time.monotonic()))
+        try:
+            with waiting():
+                return child.wait(left)
+        except subprocess.TimeoutExpired:
+            if end is not None and time.monotonic() >= end:
+                raise
 
 
 class ThreadLanes:
@@ -92,16 +129,19 @@ class ThreadLanes:
             return
         turn = _Turn()
         tasks = [_Task(work=work, turn=turn) for work in works]
-        for number, task in enumerate(tasks):
-            self._thread(number).put(task)
+        begun = 0
         interrupted = False
-        for task in tasks:
-            while not task.ended.is_set():
-                try:
-                    task.ended.wait(_LOOK)
-                except KeyboardInterrupt:
-                    turn.interruptions += 1
-                    interrupted = True
+        while begun < len(tasks) or not all(task.ended.is_set() for task in tasks):
+            # an interruption may come at any of these lines
+            try:
+                while begun < len(tasks):
+                    queue_of = self._thread(begun)
+                    begun += 1
+                    queue_of.put(tasks[begun - 1])
+                next((task for task in tasks if not task.ended.is_set()), tasks[0]).ended.wait(_LOOK)
+            except KeyboardInterrupt:
+                turn.interruptions += 1
+                interrupted = True
         errors = [task.error for task in tasks if task.error is not None]
         if interrupted or any(isinstance(error, KeyboardInterrupt) for error in errors):
             raise KeyboardInterrupt

@@ -22,7 +22,7 @@ from typing import Final
 from pgstrata.errors import HostLostError
 from pgstrata.hosts import failures
 from pgstrata.hosts.account import own_environment
-from pgstrata.hosts.lanes import waiting
+from pgstrata.hosts.lanes import LONGEST_WAIT, waiting
 from pgstrata.model import sizes
 
 _FAR_SIDE: Final = Path(__file__).with_name("transport.sh")
@@ -32,8 +32,6 @@ _GOODBYE: Final = 10.0
 _FRAME: Final = 1 << 20
 """More than what frames and what stands before the first one take; a login may be talkative."""
 _LAST_WORDS: Final = 1 << 16
-_LONGEST_WAIT: Final = 0.5
-"""Seconds after which a lane that waits notices that the user has interrupted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +149,8 @@ class Transport:
         searched = 0
         while (found := self._received.find(end, searched)) < 0:
             searched = max(0, len(self._received) - len(end))
-            self._move(deadline)
+            # what others did meanwhile is no silence of the shell
+            deadline += self._move(deadline)
         frame = bytes(self._received[:found])
         del self._received[: found + len(end)]
         body = frame[frame.index(begin) + len(begin) :]
@@ -159,15 +158,15 @@ class Transport:
         code, _, stderr = rest.partition(b"\n")
         return Reply(code=code.decode(), stdout=stdout, stderr=stderr)
 
-    def _move(self, deadline: float) -> None:
-        """Move bytes in either direction, waiting for the shell until `deadline`."""
+    def _move(self, deadline: float) -> float:
+        """Move bytes in either direction, waiting for the shell until `deadline`; seconds that others took."""
         poller = select.poll()
         poller.register(self._from, select.POLLIN)
         if self._unsent:
             poller.register(self._to, select.POLLOUT)
         left = deadline - time.monotonic()
-        with waiting():
-            ready = poller.poll(min(max(0.0, left), _LONGEST_WAIT) * 1000)
+        with waiting() as wait:
+            ready = poller.poll(min(max(0.0, left), LONGEST_WAIT) * 1000)
         if not ready and left <= 0:
             raise TimeoutError
         for descriptor, _ in ready:
@@ -185,6 +184,7 @@ class Transport:
             self._received += chunk
             if len(self._received) > 2 * self.most + _FRAME:
                 raise self.lose(f"the shell said more than {2 * self.most >> 20} MiB at once")
+        return wait.late
 
     def lose(self, what: str) -> HostLostError:
         """Give the transport up; the error to raise, with the shell's last words."""

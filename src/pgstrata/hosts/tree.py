@@ -18,6 +18,7 @@ from pgstrata.errors import HostFileError, HostNotFitError, PgstrataError
 from pgstrata.hosts import failures
 from pgstrata.hosts.account import UserAccount
 from pgstrata.hosts.elf import foreign_architecture
+from pgstrata.hosts.lanes import wait_for
 from pgstrata.hosts.local_process import kill_group, start
 from pgstrata.hosts.ssh import SshHost
 from pgstrata.ports.host import Command, Completed, Host, StopSignal
@@ -193,7 +194,7 @@ def _stream(source: Host, target: SshHost, packing: Command, folder: str) -> Non
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
         with _started(session, UserAccount.load(None), stdin=pipe.fileno(), stdout=subprocess.DEVNULL) as unpacked:
             pipe.close()  # or tar would never hear that nobody reads any more
-            if unpacked.child.wait() == _CONNECTION_FAILED:
+            if wait_for(unpacked.child) == _CONNECTION_FAILED:
                 target.clock()  # raises what has happened, if the connection is gone
             unpacked.check(unpacking, target)
         packed.check(packing, source)
@@ -214,7 +215,7 @@ class _Started:
     def check(self, command: Command, host: Host) -> None:
         """Wait for its end; CommandFailedError, DiskFullError if it failed."""
         try:
-            code = self.child.wait(_LONG)
+            code = wait_for(self.child, _LONG)
         except subprocess.TimeoutExpired:
             raise failures.command_overdue(command, _LONG, b"", host=host.name) from None
         if code:

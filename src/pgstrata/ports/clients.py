@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.errors import ParseError
+from pgstrata.errors import HostLostError, ParseError
 from pgstrata.ports.host import CpuTime, Process, ProcessExit, StopSignal
 
 STARTS: Final = "generators.txt"
@@ -15,10 +15,16 @@ STARTS: Final = "generators.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherClient:
-    """The second or a further machine of a load: CPU seconds of its clients, and pgstrata's own processes there."""
+    """The second or a further machine of a load.
+
+    `cpu` are CPU seconds of its clients, `threads` their threads, `cpus` how many the machine has, 0 where that is not
+    known; `transport_pids` are pgstrata's own processes there.
+    """
 
     cpu: float
     transport_pids: tuple[int, ...]
+    threads: int = 0
+    cpus: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +58,32 @@ class ClientProcesses:
         return _together([process.wait(timeout) for process in self.processes])
 
     def signal(self, signal: StopSignal, *, group: bool = False) -> None:
-        """Send a signal to each, or to the process group of each."""
+        """Send a signal to each, or to the process group of each; HostLostError after that where a machine is lost."""
+        lost: HostLostError | None = None
         for process in self.processes:
-            process.signal(signal, group=group)
+            try:
+                process.signal(signal, group=group)
+            except HostLostError as error:
+                lost = lost or error
+        if lost is not None:
+            raise lost
 
 
 def _together(exits: Sequence[ProcessExit]) -> ProcessExit:
     cpu = CpuTime(user=sum(each.cpu.user for each in exits), system=sum(each.cpu.system for each in exits))
     each = tuple(each.cpu for each in exits)
     return ProcessExit(code=next((each.code for each in exits if each.code), 0), cpu=cpu, each=each)
+
+
+def share_clients(clients: int, machines: int) -> tuple[int, ...]:
+    """How many clients each machine has, as evenly as they go; machines beyond the number of clients are left out."""
+    parts = min(machines, clients)
+    return tuple(clients // parts + (number < clients % parts) for number in range(parts))
+
+
+def share_threads(threads: int, clients: int, of: int) -> int:
+    """The threads of a machine with `clients` of the `of` clients, at least one."""
+    return min(clients, max(1, round(threads * clients / of)))
 
 
 def render_start(host: str, agreed: float, began: str) -> str:

@@ -51,8 +51,8 @@ def acting_as(user: UserIds | None) -> Iterator[None]:
     if user is None:
         yield
         return
-    _acting.append(user)
     gid, groups = os.getegid(), os.getgroups()
+    _acting.append(user)
     try:
         os.setgroups(user.groups)
         os.setegid(user.gid)

@@ -25,7 +25,8 @@ from pgstrata.store.serialise import parse_plan_file
 from pgstrata.store.study import PLAN_FILE
 
 LEFT_OUT: Final = ("host.dmesg.txt",)
-_FIGURES: Final = ("transactions.log", "slices.txt", "slices.marks", "canary.")
+_OF_CLIENT: Final = re.compile(r"^client\.(?:\d+\.)?")
+_FIGURES: Final = ("transactions.", "slices.txt", "slices.marks", "canary.")
 """Parts of the names of files that hold only figures."""
 _HEX: Final = "[0-9A-Fa-f]"
 _PARTS: Final = {
@@ -79,7 +80,7 @@ class Anonymous:
     def path(self, path: str) -> str:
         """The changed path of a file, relative to the study's folder; empty if the file is left out."""
         name = PurePosixPath(path).name
-        if name.removeprefix("client.") in LEFT_OUT:
+        if _OF_CLIENT.sub("", name) in LEFT_OUT:
             self.left_out.add(name)
             return ""
         top, *parts = path.split("/")
