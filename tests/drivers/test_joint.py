@@ -151,7 +151,7 @@ class TestWhatIsLeft:
         assert found["pgbench.out"] == b"/scratch1/x"
         assert found["pgbench.1.out"] == b"/scratch2/x"
         assert {"transactions.log.gz", "transactions.1.log.gz"} <= found.keys()
-        assert parse_delays(found[STARTS]) == (pytest.approx(0.1),)
+        assert parse_delays(found[STARTS]) == (pytest.approx(0.1, abs=1e-5),)
 
     def test_of_what_was_never_started_nothing_is_left(self):
         joint, _, _ = two_machines()
