@@ -98,13 +98,16 @@ def name_blocker(root: SessionClass | None, texts: Mapping[str, str]) -> str:
 
 
 def render_sessions(value: float, *, signed: bool = False) -> str:
-    """3.24, or +3.24."""
-    return f"{value:{'+' if signed else ''}.2f}"
+    """3.24, or +3.24; what rounds to nothing has no sign."""
+    text = f"{value:{'+' if signed else ''}.2f}"
+    return text.lstrip("+-") if float(text) == 0 else text
 
 
 def render_span(interval: ValueInterval | None) -> str:
     """[+1.9, +4.2], empty where it is not known."""
-    return "" if interval is None else f"[{interval.low:+.2f}, {interval.high:+.2f}]"
+    if interval is None:
+        return ""
+    return f"[{render_sessions(interval.low, signed=True)}, {render_sessions(interval.high, signed=True)}]"
 
 
 def render_change(change: Change) -> str:
@@ -295,7 +298,7 @@ def doubt_sentences(found: Explained) -> Iterator[str]:
     if found.chosen.clipped:
         yield f"the archive holds only {say_dated(found.facts.span)}: the window was cut to it"
     for name, window in (("window", why.window), ("comparison window", why.comparison)):
-        if window.seen < 1 and window.gaps:
+        if window.gaps:
             gaps = ", ".join(say_window(gap) for gap in window.gaps[:3])
             more = f" and {len(window.gaps) - 3} more" if len(window.gaps) > 3 else ""  # noqa: PLR2004
             yield f"the {name} has {render_count(len(window.gaps), 'gap')} without a look: {gaps}{more}"
