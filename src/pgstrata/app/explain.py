@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from pgstrata.app.live_windows import choose_window, choose_windows, say_span
 from pgstrata.diagnosis.live.explain import explain
@@ -12,6 +13,9 @@ from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, EventKind
 from pgstrata.model.explanation import Explained
 from pgstrata.model.profile import Profiled
 from pgstrata.store.archives.reader import ArchiveReader
+
+_MOST_AROUND: Final = 300
+"""Cells of what is drawn, and in which onset and end are looked for."""
 
 
 def load_explanation(
@@ -35,7 +39,7 @@ def load_explanation(
         chosen = choose_windows(facts, begin, end, against)
         value = _require(reader.window(chosen.window, facts))
         reference = _require(reader.window(chosen.comparison, facts))
-        around = reader.window(chosen.around, facts)
+        around = reader.window(chosen.around, facts, most=_MOST_AROUND)
         texts = reader.texts() if query_text else {}
     found = explain(value, reference, around)
     return Explained(archive=str(archive), facts=facts, chosen=chosen, explanation=found, texts=texts)

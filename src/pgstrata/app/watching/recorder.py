@@ -19,6 +19,7 @@ from pgstrata.collectors.live.counters import (
 from pgstrata.collectors.live.host import FILES, HostReader
 from pgstrata.collectors.live.sessions import SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
+    IDENTITIES_SINCE,
     OWN,
     REST,
     StatementsReader,
@@ -27,6 +28,7 @@ from pgstrata.collectors.live.statements import (
     key_of,
     read_texts,
     resets_statement,
+    running_statement,
     texts_statement,
 )
 from pgstrata.errors import ArchiveError, DiskFullError, ParseError, PgstrataError, SessionLostError, SqlError
@@ -208,8 +210,10 @@ class Recorder:
         self._note_texts(look)
         if moment % counters_period(server.version, int(server.said["catalogue"])) == 0:
             self._count(connected, moment)
-        if moment % STATEMENTS == 0 and server.counts_statements:
-            self._count_statements(connected, moment)
+        if moment % STATEMENTS == 0:
+            if server.counts_statements:
+                self._count_statements(connected, moment)
+            self._ask_texts(connected, set())
 
     def _note_texts(self, look: SessionsLook) -> None:
         """Texts that sessions told themselves are kept at once, others are asked for later."""
@@ -270,11 +274,18 @@ class Recorder:
         asked = [identity for identity in unknown if identity.lstrip("-").isdecimal()]
         if not asked:
             return
-        version = connected.server.version
-        found = read_texts(connected.rows(texts_statement(asked, connected.server.said["counting"])))
+        server = connected.server
+        found: dict[str, str] = {}
+        if server.counts_statements:
+            found |= read_texts(connected.rows(texts_statement(asked, server.said["counting"])))
+        running = [identity for identity in asked if identity not in found]
+        if running and server.version >= IDENTITIES_SINCE:
+            found |= read_texts(connected.rows(running_statement(running)))
         self._identities |= {identity: found.get(identity, "") for identity in asked}
         if self.query_text:
-            texts = {key_of(identity, text, version): text for identity, text in found.items() if OWN not in text}
+            texts = {
+                key_of(identity, text, server.version): text for identity, text in found.items() if OWN not in text
+            }
             self.archive.add_texts(texts)
 
     def _look_at_host(self, moment: int) -> None:

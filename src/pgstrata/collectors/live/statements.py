@@ -40,9 +40,17 @@ def resets_statement(version: int, schema: str) -> str:
 
 
 def texts_statement(identities: Iterable[str], schema: str) -> str:
-    """Texts of statements with these ids, a row each."""
-    text = (files(__package__) / "sql" / "texts.sql").read_text("utf-8")
-    text = text.replace("@constant@", constants_expression()).replace("@schema@", schema)
+    """Texts of statements with these ids that pg_stat_statements knows, a row each."""
+    return _with_ids("texts.sql", identities).replace("@schema@", schema)
+
+
+def running_statement(identities: Iterable[str]) -> str:
+    """Texts of statements with these ids that are running, a row each; of servers from `IDENTITIES_SINCE` on."""
+    return _with_ids(f"running.{IDENTITIES_SINCE}.sql", identities)
+
+
+def _with_ids(name: str, identities: Iterable[str]) -> str:
+    text = (files(__package__) / "sql" / name).read_text("utf-8").replace("@constant@", constants_expression())
     return text.replace("@ids@", quote_literal(" ".join(sorted(identities))))
 
 

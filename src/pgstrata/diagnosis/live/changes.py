@@ -22,6 +22,8 @@ EFFECT: Final = 0.05
 """Relative change below which nothing is said to have changed, however surely."""
 _LEVEL: Final = 0.05
 _MOSTLY: Final = 0.5
+_FEW_SAMPLES: Final = 100
+"""Samples of a comparison window below which a statement may have been there unseen."""
 _IDLE: Final = 0.05
 """Average active sessions below which a server without a transaction has nothing to do."""
 _LARGEST: Final = 50.0
@@ -162,14 +164,36 @@ def _longer(value: ArchiveWindow, reference: ArchiveWindow) -> float:
     return sum(reference.looks) / max(1, sum(value.looks))
 
 
-def judge(throughput: Change, load: Change, time: Change, calls: Sequence[CallsChange]) -> Outcome:
-    """What the changes mean together. A change counts if it is resolved and at least `EFFECT`."""
+def keep_familiar(value: ArchiveWindow, reference: ArchiveWindow) -> ArchiveWindow:
+    """The window without sessions in statements that were not there before.
+
+    There is what was seen or counted in the comparison window. Where nothing was counted and little was seen, all is.
+    """
+    seen = {session.statement for session, counts in reference.sessions.items() if any(counts)}
+    samples = sum(sum(counts) for session, counts in reference.sessions.items() if session.is_load)
+    if not reference.counted and samples < _FEW_SAMPLES:
+        return value
+    before = seen | {key for key, use in reference.statements.items() if use.calls} | {""}
+    kept = {session: counts for session, counts in value.sessions.items() if session.statement in before}
+    return replace(value, sessions=kept)
+
+
+def judge(throughput: Change, load: Change, time: Change, familiar: Change, calls: Sequence[CallsChange]) -> Outcome:
+    """What the changes mean together. A change counts if it is resolved and at least `EFFECT`.
+
+    Args:
+        throughput: transactions per second.
+        load: active sessions.
+        time: load per transaction.
+        familiar: the same of statements that were there before.
+        calls: by statement, what was counted.
+    """
     if throughput.reference > 0 and throughput.value == 0:
         return Outcome.STALLED if load.value > _IDLE else Outcome.FEWER
     if throughput.ratio is None or time.ratio is None:
         return Outcome.UNKNOWN
     if _is(time, 1):
-        if _other_mix(calls):
+        if _other_mix(calls) or not _is(familiar, 1):
             return Outcome.OTHER_MIX
         return Outcome.SATURATED if _is(throughput, 1) else Outcome.INCIDENT
     if _is(throughput, 1):

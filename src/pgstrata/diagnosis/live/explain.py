@@ -8,15 +8,24 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.diagnosis.live.changes import choose_cutting, judge, main_changes, rate_changes, throughput_of
+from pgstrata.diagnosis.live.changes import (
+    choose_cutting,
+    judge,
+    keep_familiar,
+    main_changes,
+    rate_changes,
+    throughput_of,
+)
 from pgstrata.diagnosis.live.load import per_look, split_background, split_load
+from pgstrata.diagnosis.live.onset import find_onset
 from pgstrata.diagnosis.live.statements import change_calls
 from pgstrata.model.archive import HOST_RATES, SERVER_RATES, ArchiveWindow, Blocking, SessionClass
-from pgstrata.model.explanation import Courses, Explanation, RootBlocker, WindowFacts
+from pgstrata.model.explanation import Courses, Explanation, Outcome, RootBlocker, WindowFacts
 from pgstrata.stats.ranks import FloatArray
 
 RUNNING: Final = "running"
 _MOST_PIDS: Final = 5
+_WITH_ONSET: Final = frozenset({Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX, Outcome.MORE})
 
 
 def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow | None = None) -> Explanation:
@@ -31,10 +40,13 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
     throughput, load, time = main_changes(value, reference, cutting)
     calls = change_calls(value, reference)
     split = split_load(value, reference, cutting)
+    _, _, familiar = main_changes(keep_familiar(value, reference), reference, cutting)
+    outcome = judge(throughput, load, time, familiar, calls)
+    told = outcome in _WITH_ONSET and (load.resolved or outcome is Outcome.STALLED)
     return Explanation(
         window=window_facts(value),
         comparison=window_facts(reference),
-        outcome=judge(throughput, load, time, calls),
+        outcome=outcome,
         throughput=throughput,
         load=load,
         time=time,
@@ -48,6 +60,7 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
         host=rate_changes(HOST_RATES, value, reference, cutting),
         background=split_background(value, reference, cutting),
         courses=make_courses(whole or value),
+        onset=find_onset(whole, value.span, cutting) if whole is not None and told else None,
     )
 
 

@@ -59,7 +59,7 @@ def make_explanation(found: Explained, version: str) -> Document:
     why = found.explanation
     return Document(
         name=f"Archive {found.archive}",
-        title=f"Why was the server slow from {say_window(why.window.span)}?",
+        title=f"Was the server slow from {say_window(why.window.span)}, and why?",
         summary=f"{say_dated(why.window.span)}, compared with {say_dated(why.comparison.span)}",
         answer=tuple(Paragraph(end(text)) for text in answer_sentences(found)),
         doubts=tuple(map(Remark, (*doubt_sentences(found), *say_limits(found.facts.limits)))),

@@ -30,6 +30,7 @@ def explanation_json(found: Explained) -> str:
             "limits": list(found.facts.limits),
             "window": _window(why.window),
             "comparison": _window(why.comparison),
+            "onset": pick_fields(why.onset, "begin begin_interval end end_interval"),
             "changes": [_change(change) for change in (why.throughput, why.load, why.time)],
             "rows": [_row(row) for row in why.rows],
             "waits": [_row(row) for row in why.waits],

@@ -52,7 +52,7 @@ def main_table(changes: Sequence[Change]) -> Table:
             Column(title="before", cells=tuple(_main(change.name, change.reference) for change in changes)),
             Column(title="window", cells=tuple(_main(change.name, change.value) for change in changes)),
             Column(title="change [95 %]", cells=tuple(render_change(change) or "unknown" for change in changes)),
-            Column(title="would be found", cells=tuple(render_limit(change) for change in changes)),
+            Column(title="detectable", cells=tuple(render_limit(change) for change in changes)),
         ),
     )
 
@@ -80,7 +80,7 @@ def load_table(rows: Sequence[LoadRow], total: Change, texts: Mapping[str, str])
         names=Column(title="wait event, statement, application", cells=tuple(name for name, _ in lines)),
         columns=_sessions_columns([row for _, row in lines]),
         soft=frozenset(place for place, (_, row) in enumerate(lines) if not row.resolved),
-        hints=tuple(texts.get(row.statement, "")[:_LONGEST_HINT] for _, row in lines),
+        hints=tuple(name_query(texts.get(row.statement, ""), _LONGEST_HINT) for _, row in lines),
         breaks=_NARROWEST,
     )
 
@@ -144,7 +144,7 @@ def blockers_table(blockers: Iterable[RootBlocker], texts: Mapping[str, str]) ->
             Column(title="behind it, before", cells=tuple(render_sessions(row.reference) for row in rows)),
             Column(title="behind it", cells=tuple(render_sessions(row.value) for row in rows)),
         ),
-        hints=tuple(texts.get(row.root.statement, "")[:_LONGEST_HINT] if row.root else "" for row in rows),
+        hints=tuple(name_query(texts.get(row.root.statement, ""), _LONGEST_HINT) if row.root else "" for row in rows),
         breaks=_NARROWEST,
     )
 
@@ -177,7 +177,7 @@ def calls_table(changes: Sequence[CallsChange], texts: Mapping[str, str]) -> Tab
                 place=ColumnPlace.MORE,
             ),
         ),
-        hints=tuple(texts.get(row.statement, "")[:_LONGEST_HINT] for row in rows),
+        hints=tuple(name_query(texts.get(row.statement, ""), _LONGEST_HINT) for row in rows),
         breaks=_NARROWEST,
     )
 

@@ -9,7 +9,7 @@ from typing import Final, assert_never
 
 from pgstrata.model.archive import SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
-from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, Outcome, RootBlocker, WindowFacts
+from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, Onset, Outcome, RootBlocker, WindowFacts
 from pgstrata.report.sentences.causes import PART_NAMES, name_query, readable
 from pgstrata.units import render_count, render_duration
 
@@ -98,13 +98,16 @@ def name_blocker(root: SessionClass | None, texts: Mapping[str, str]) -> str:
 
 
 def render_sessions(value: float, *, signed: bool = False) -> str:
-    """3.24, or +3.24."""
-    return f"{value:{'+' if signed else ''}.2f}"
+    """3.24, or +3.24; what rounds to nothing has no sign."""
+    text = f"{value:{'+' if signed else ''}.2f}"
+    return text.lstrip("+-") if float(text) == 0 else text
 
 
 def render_span(interval: ValueInterval | None) -> str:
     """[+1.9, +4.2], empty where it is not known."""
-    return "" if interval is None else f"[{interval.low:+.2f}, {interval.high:+.2f}]"
+    if interval is None:
+        return ""
+    return f"[{render_sessions(interval.low, signed=True)}, {render_sessions(interval.high, signed=True)}]"
 
 
 def render_change(change: Change) -> str:
@@ -143,6 +146,8 @@ def answer_sentences(found: Explained) -> Iterator[str]:
     """The answer, the most important first, without full stops."""
     yield _say_outcome(found)
     why = found.explanation
+    if why.onset is not None:
+        yield _say_onset(why.onset)
     if why.outcome in {Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX, Outcome.MORE}:
         yield from _say_rows(found)
     yield from _say_blockers(found)
@@ -178,9 +183,9 @@ def _say_outcome(found: Explained) -> str:
             )
         case Outcome.OTHER_MIX:
             return (
-                f"From {when} other statements ran: most of the extra time is that of calls that were rare before, not "
-                f"of slower ones; load {load.value:.2f} instead of {load.reference:.2f} active sessions, "
-                f"{render_change(load)}"
+                f"From {when} other statements ran: the extra load is theirs, not that of slower transactions; load "
+                f"{load.value:.2f} instead of {load.reference:.2f} active sessions, {render_change(load)}; throughput "
+                f"{_rates(throughput)}, {render_change(throughput)}"
             )
         case Outcome.FASTER:
             return f"From {when} transactions were faster: {per}, {render_change(time)}"
@@ -215,6 +220,22 @@ def _rates(change: Change) -> str:
 
 def _seconds(value: float) -> str:
     return render_duration(value) if math.isfinite(value) else "an unknown time"
+
+
+def _say_onset(onset: Onset) -> str:
+    """Since when and until when, with intervals."""
+    since = f"The change began at {_clock(onset.begin)} {_clock_span(onset.begin_interval)}"
+    if onset.end is None or onset.end_interval is None:
+        return f"{since}; its end was not seen"
+    return f"{since} and ended at {_clock(onset.end)} {_clock_span(onset.end_interval)}"
+
+
+def _clock(moment: float) -> str:
+    return f"{local(moment):%H:%M:%S}"
+
+
+def _clock_span(interval: ValueInterval) -> str:
+    return f"[{_clock(interval.low)}, {_clock(interval.high)}]"
 
 
 def _say_rows(found: Explained) -> Iterator[str]:
@@ -295,7 +316,7 @@ def doubt_sentences(found: Explained) -> Iterator[str]:
     if found.chosen.clipped:
         yield f"the archive holds only {say_dated(found.facts.span)}: the window was cut to it"
     for name, window in (("window", why.window), ("comparison window", why.comparison)):
-        if window.seen < 1 and window.gaps:
+        if window.gaps:
             gaps = ", ".join(say_window(gap) for gap in window.gaps[:3])
             more = f" and {len(window.gaps) - 3} more" if len(window.gaps) > 3 else ""  # noqa: PLR2004
             yield f"the {name} has {render_count(len(window.gaps), 'gap')} without a look: {gaps}{more}"

@@ -1,0 +1,163 @@
+"""A live server in words: the answer first, incident only where it was one, and foreign text is text."""
+
+import math
+
+import numpy as np
+import pytest
+
+from archives import BLOCKER, behind, session, use
+from pgstrata.diagnosis.live.explain import explain
+from pgstrata.diagnosis.live.profile import profile
+from pgstrata.model.archive import ArchiveEvent, ArchiveFacts, ArchiveWindow, EventKind, Span
+from pgstrata.model.explanation import Chosen, Explained, Outcome
+from pgstrata.model.profile import Profiled
+from pgstrata.report.blocks.markdown import emit_markdown
+from pgstrata.report.blocks.page import emit_page
+from pgstrata.report.blocks.text import emit_text
+from pgstrata.report.json.documents import render_document
+from pgstrata.report.live.document import make_explanation
+from pgstrata.report.live.json import explanation_json
+from pgstrata.report.live.limits import LIMITS, say_limits
+from pgstrata.report.live.profile import make_profile_document, profile_json
+from pgstrata.report.live.words import answer_sentences, render_sessions
+
+CPU, LOCK = session("select"), session("update", "Lock/transactionid")
+BEGIN = 1_795_711_000
+NASTY = "<script>alert('x')</script>\x1b[31m\u202e"
+
+
+def window(sessions, commits, *, begin=BEGIN, **more):
+    size = len(commits)
+    return ArchiveWindow(
+        span=Span(begin=begin, end=begin + size), unit=1, cell=1, looks=(1,) * size,
+        sessions={each: tuple(counts) for each, counts in sessions.items()}, rates={"commits": tuple(commits)}, **more,
+    )  # fmt: skip
+
+
+def explained(value, reference, *, texts=None, limits=(), clipped=False):
+    chosen = Chosen(window=value.span, comparison=reference.span, around=value.span, clipped=clipped)
+    span = Span(begin=reference.span.begin, end=value.span.end)
+    facts = ArchiveFacts(span=span, facts={"server_version": "18.1"}, limits=limits, detailed_since=span.begin)
+    return Explained(
+        archive="shop", facts=facts, chosen=chosen, explanation=explain(value, reference), texts=texts or {}
+    )
+
+
+def made(load, commits, **more):
+    draws = np.random.default_rng(3)
+    sides = [
+        window(
+            {CPU: draws.poisson(mean, size).tolist()}, (rate * draws.normal(1, 0.05, size)).tolist(), begin=begin
+        )
+        for mean, rate, size, begin in zip(load, commits, (120, 240), (BEGIN, BEGIN - 240), strict=True)
+    ]  # fmt: skip
+    return explained(*sides, **more)
+
+
+def locked():
+    value = window(
+        {CPU: [1, 2] * 30, LOCK: [5, 6] * 30}, [20.0, 22.0] * 30, blocked=behind(LOCK, sessions=330),
+        statements={"update": use(600, 330.0)}, counted=60.0, transactions=1260.0,
+        events=(ArchiveEvent(moment=BEGIN, kind=EventKind.LOST, detail=NASTY),),
+        gaps=(Span(begin=BEGIN + 5, end=BEGIN + 15),),
+    )  # fmt: skip
+    before = window(
+        {CPU: [1, 2] * 60}, [100.0, 104.0] * 60, begin=BEGIN - 120, statements={"update": use(12_000, 12.0)},
+        counted=120.0, transactions=12_240.0,
+    )  # fmt: skip
+    return explained(value, before, texts={"update": f"update t set a = ? {NASTY}", "select": "select ?"})
+
+
+def words(found):
+    return " ".join(emit_text(make_explanation(found, "1")).split())
+
+
+@pytest.mark.parametrize(
+    ("load", "commits", "outcome", "said"),
+    [
+        ((8, 2), (60, 100), Outcome.INCIDENT, "transactions were slower"),
+        ((4, 2), (200, 100), Outcome.MORE, "there was more demand, and no transaction became slower"),
+        ((1, 2), (50, 100), Outcome.FEWER, "there was less demand"),
+        ((8, 2), (200, 100), Outcome.SATURATED, "more transactions came"),
+        ((2, 2), (100, 100), Outcome.SAME, "No change was found"),
+        ((1, 2), (100, 100), Outcome.FASTER, "transactions were faster"),
+        ((8, 2), (0, 100), Outcome.STALLED, "no transaction was committed"),
+        ((8, 2), (math.nan, 100), Outcome.UNKNOWN, "Cannot tell"),
+    ],
+)
+def test_each_outcome_has_its_sentence(load, commits, outcome, said):
+    found = made(load, commits)
+    assert found.explanation.outcome is outcome
+    assert said in next(answer_sentences(found))
+    assert "would have been found" in words(found) or outcome not in {Outcome.SAME, Outcome.MORE, Outcome.FEWER}
+
+
+@pytest.mark.parametrize(("load", "commits"), [((4, 2), (200, 100)), ((1, 2), (50, 100)), ((2, 2), (100, 100))])
+def test_more_or_less_demand_is_never_called_an_incident(load, commits):
+    found = made(load, commits)
+    for text in (words(found), emit_page(make_explanation(found, "1")), explanation_json(found)):
+        assert "incident" not in text.lower()
+
+
+def test_wait_statement_application_and_blocker_are_named():
+    said = words(locked())
+    assert "The largest part of the extra load was Lock/transactionid in update t set a = ?" in said
+    assert "application shop" in said
+    assert "a session of the application admin idle in its transaction, whose last statement was update t" in said
+    assert (
+        "(process 4711): 5.50 sessions waited behind it on average; its transaction had been open for up to 30 s"
+        in said
+    )
+    assert "by slower calls" in said
+    assert "1 gap without a look" in said
+
+
+def test_foreign_text_is_text_everywhere():
+    found = locked()
+    page = emit_page(make_explanation(found, "1"))
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    for text in (page, emit_text(make_explanation(found, "1")), emit_markdown(make_explanation(found, "1"))):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert "\x1b" not in explanation_json(found)
+
+
+def test_a_page_has_a_chart_and_no_line_of_text_is_too_long():
+    found = locked()
+    assert "<svg" in emit_page(make_explanation(found, "1"))
+    assert max(map(len, emit_text(make_explanation(found, "1")).splitlines())) <= 78
+
+
+def test_what_the_recorder_cannot_see_is_a_doubt():
+    said = words(made((2, 2), (100, 100), limits=("no_pg_monitor", "no_host", "unknown code"), clipped=True))
+    assert "GRANT pg_monitor" in said
+    assert "the window was cut to it" in said
+    assert len(say_limits(LIMITS)) == len(LIMITS)
+
+
+def test_documents_for_programs_have_no_number_that_is_none():
+    for found in (locked(), made((8, 2), (math.nan, 100)), made((8, 2), (0, 100))):
+        assert "NaN" not in explanation_json(found)
+    assert render_document({})
+
+
+def test_a_window_by_itself_is_shown_and_adds_up():
+    value = window({CPU: [1] * 60, LOCK: [3] * 60}, [50.0] * 60, blocked=behind(LOCK, BLOCKER, sessions=180),
+                   statements={"update": use(600, 30.0)}, counted=60.0)  # fmt: skip
+    facts = ArchiveFacts(span=value.span, facts={}, limits=(), detailed_since=BEGIN)
+    found = Profiled(archive="shop", facts=facts, profile=profile(value), texts={"update": "update t"})
+    said = " ".join(emit_text(make_profile_document(found, "1")).split())
+    assert (
+        "4.00 sessions were active on average; 50 transactions were committed per second, 80 ms per transaction" in said
+    )
+    assert "Most of the load was Lock/transactionid: 75 %" in said
+    for rows in (found.profile.rows, found.profile.waits, found.profile.statements, found.profile.applications):
+        assert sum(row.value for row in rows) == pytest.approx(4.0)
+    assert '"load": 4.0' in profile_json(found)
+    assert "<svg" in emit_page(make_profile_document(found, "1"))
+
+
+@pytest.mark.parametrize(("value", "said"), [(-0.001, "0.00"), (0.0, "0.00"), (1.239, "+1.24"), (-2.0, "-2.00")])
+def test_what_rounds_to_nothing_has_no_sign(value, said):
+    assert render_sessions(value, signed=True) == said
