@@ -94,9 +94,7 @@ def judge_run(
     return status, _validity(reasons), tuple(reasons)
 
 
-def judge_declared(
-    header: RunHeader, result: DriverResult | None
-) -> tuple[RunStatus, Validity, tuple[Reason, ...]]:
+def judge_declared(header: RunHeader, result: DriverResult | None) -> tuple[RunStatus, Validity, tuple[Reason, ...]]:
     """The same of a run whose value is declared: it has to be whole, and how fast it was means nothing.
 
     So an emulated machine is no reason against it. Each such run says that its value is declared.

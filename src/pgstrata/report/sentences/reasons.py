@@ -152,8 +152,8 @@ _OF_PLANS: Final = {
 _OF_NOTICES: Final = {
     "clone_left": "a clone is still there: {said}",
     "connection_broke": "the connection to {names} broke in {said}",
-    "declared_values": "the values of this experiment are declared under [synthetic], not measured: no verdict is one on "
-    "speed",
+    "declared_values": "the values of this experiment are declared under [synthetic], not measured: no verdict is "
+    "one on speed",
     "emulated_host": "this machine is emulated by software ({said}): every run will be invalid, no verdict comes of "
     "them",
     "emulated_host other": "{names} is emulated by software ({said}): every run will be invalid, no verdict comes of "
