@@ -43,6 +43,9 @@ PARTS: Final[Mapping[str, Part]] = {
     "kills": _tests("kills", "an experiment is killed fifty times, and no run is lost"),
     "answers": _tests("answers", "a study ends at its answer and at its budget, in real time"),
     "bisect-factor": _tests("bisect-factor", "a search along a factor ends at the step"),
+    "bisect-kernels": _tests(
+        "bisect-kernels", "a search along real kernels, emulated, ends at the one that a declared metric names"
+    ),
     "bisect-commits": _tests("bisect-commits", "a search along commits that install real servers ends at the one"),
     "floors": _tests("floors", "a noise floor is measured, kept and used"),
     "old-majors": _tests("old-majors", "majors that are no longer maintained are measured"),

@@ -112,7 +112,16 @@ class RebootError(PgstrataError):
 
 
 class BootFailedError(HostNotFitError):
-    """A host does not come up with the kernel that it was told to boot, or not at all."""
+    """A host does not come up with the kernel that it was told to boot, or not at all.
+
+    `asked` says which boot it is the fault of (`Boot.text`); empty where that is not known.
+    """
+
+    def __init__(
+        self, what: str, *, where: str = "", remedy: str = "", details: tuple[str, ...] = (), asked: str = ""
+    ) -> None:
+        super().__init__(what, where=where, remedy=remedy, details=details)
+        self.asked = asked
 
 
 class DiskFullError(HostNotFitError):

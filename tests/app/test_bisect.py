@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from fake_clock import RecordingEvents
-from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured, SearchQuestion, StudyMeasure, ask_factor, search_folder
+from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured, StudyMeasure
+from pgstrata.app.search_questions import SearchQuestion, ask_factor, search_folder
 from pgstrata.errors import (
     ExitCode,
     HostNotFitError,

@@ -3,13 +3,15 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from pgstrata.app import vms
-from pgstrata.app.vms import clean_images
+from pgstrata.app.vms import clean_images, show_kernels
 from pgstrata.errors import HostNotFitError
 from pgstrata.vms.image import images_folder, list_images
+from pgstrata.vms.kernel_builds import find_built
 
 # As QEMU does: a shared lock of a byte of an image that it only reads.
 _HOLD = """
@@ -36,6 +38,21 @@ def cache(tmp_path, monkeypatch):
 
 def names(cache):
     return sorted(image.name for image in list_images(cache))
+
+
+def test_built_kernels_are_listed_and_go_with_all_images_alone(cache):
+    folder = Path(cache, "kernels", "0123456789ab.00112233")
+    folder.mkdir(parents=True)
+    release = "6.9.0-g0123456789ab.00112233"
+    (folder / "kernel.json").write_text(json.dumps({"release": release}))
+    assert [kernel.release for kernel in show_kernels()] == [release]
+    assert find_built(cache, release) == folder
+    assert find_built(cache, "6.8.0-g0123456789ab.00112233") is None
+    assert find_built(cache, "6.1.0-47-amd64") is None
+    clean_images(("one",))
+    assert folder.exists()
+    assert clean_images(()) == ("other", "kernel 0123456789ab.00112233")
+    assert show_kernels() == ()
 
 
 def test_an_image_whose_machine_runs_is_kept_and_so_are_all_others(cache):

@@ -28,6 +28,8 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("place")
     (folder / "good.toml").write_text(GOOD)
     (folder / "lone.toml").write_text(LONE)
+    (folder / "guest.toml").write_text(f'[common]\nhost = "vm:deb12"\n{LONE}')
+    (folder / "config").write_text("CONFIG_SMP=y\n")
     (folder / "folder").mkdir()
     return folder
 
@@ -42,7 +44,37 @@ def place(tmp_path_factory):
         ("lone.toml", "there is only one environment"),
         ("good.toml --repo folder", "--repo was given without --git"),
         ("good.toml --git a..b", "--git was given without --repo"),
-        ("good.toml --git a..b --repo folder --factor server", "both --git and --factor"),
+        (
+            "good.toml --git a..b --repo folder --factor connection",
+            "--factor: commits are levels of server or kernel, not of connection",
+        ),
+        ("good.toml --factor server --build make", "--build was given without --git and --factor kernel"),
+        ("lone.toml --git a..b --repo folder --config x", "--config was given without --git and --factor kernel"),
+        (
+            "lone.toml --git a..b --repo folder --factor kernel",
+            'lone.toml: kernels of commits are booted in virtual machines only, and not on this host\n  -> write host = "',
+        ),
+        ("guest.toml --git a..b --factor kernel", "--git was given without --repo\n  -> add --repo DIR, a clone"),
+        (
+            "guest.toml --git a..b --repo folder --factor kernel",
+            "folder/.config: the configuration of the kernel cannot be read",
+        ),
+        (
+            "guest.toml --git a..b --repo folder --factor kernel --config guest.toml",
+            "guest.toml: this is not the configuration of a kernel",
+        ),
+        (
+            "guest.toml --git a..b --repo folder --factor kernel --config config --build O=x",
+            "--build: the build command sets O, which pgstrata needs for itself",
+        ),
+        (
+            "guest.toml --git a..b --repo folder --factor kernel --config config --build 'make",
+            "--build: the build command is not complete",
+        ),
+        (
+            "guest.toml --git a..b --repo folder --factor kernel --config config",
+            "  -> name a clone of the repository of Linux",
+        ),
         ("lone.toml --git a..b --repo folder", "folder: there is no git repository that can be read"),
         ("lone.toml --git a..b --repo nowhere", "nowhere: there is no git repository that can be read"),
         ("lone.toml --git a --repo folder", "--git: 'a' is not a valid range of commits\n  -> write GOOD..BAD"),

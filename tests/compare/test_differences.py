@@ -67,6 +67,14 @@ def test_everything_about_the_server_is_declared_where_the_server_is_the_factor(
     assert differences(MAJORS, {"server.supplier": "x"}, {"server.supplier": "y"}) == ()
 
 
+def test_kernels_and_command_lines_are_declared_where_they_are_factors():
+    kernels = (make_environment("a", layers={"kernel": "6.1"}), make_environment("b", layers={"kernel": "6.12"}))
+    found = {"kernel": "6.1.0-47-amd64", "boot.options": "quiet"}
+    assert differences(kernels, found, {"kernel": "6.12.117-amd64", "boot.options": "mitigations=off"}) == ()
+    (warning,) = differences(SAME, found, {**found, "kernel": "6.12.117-amd64"})
+    assert warning.code == "undeclared_difference"
+
+
 def test_two_environments_of_one_server_are_held_to_one_build_even_if_a_third_has_another():
     environments = (*MAJORS, make_environment("control", "16", control=ControlKind.SAME))
     (warning,) = differences(environments, {"server.digest": "1"}, {"server.digest": "2"}, {"server.digest": "3"})

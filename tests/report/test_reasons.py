@@ -67,6 +67,10 @@ OF_RUNS = [
         Reason(code="emulated", how="client", said="QEMU"),
         "the client's machine is emulated by software (QEMU): its times are no machine's",
     ),
+    (
+        Reason(code="synthetic"),
+        "its value is declared under [synthetic], not measured: it says nothing of speed",
+    ),
     (Reason(code="failed", said="the server died"), "the server died"),
     (Reason(code="failed", how="no summary"), "the driver did not come to its summary"),
     *failures(how="died", said="PANIC: x")("the server died during the run: PANIC: x"),
@@ -238,6 +242,10 @@ NOTICES = [
     (
         Notice(code="emulated_host", how="other", names=("ssh:db1",), said="QEMU"),
         "ssh:db1 is emulated by software (QEMU): every run will be invalid, no verdict comes of them",
+    ),
+    (
+        Notice(code="declared_values"),
+        "the values of this experiment are declared under [synthetic], not measured: no verdict is one on speed",
     ),
     (Notice(code="host_still_lost", names=("ssh:db1",), said="no route"), "ssh:db1: no route"),
     (

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pgstrata.app.bisect import Bisect, Measured, ask_commits
+from pgstrata.app.bisect import Bisect, Measured
+from pgstrata.app.search_questions import ask_commits
 from pgstrata.errors import ExitCode, HostFileError, HostNotFitError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.answer import Comparison, Verdict

@@ -7,20 +7,23 @@ is finished is not measured again, and what could not be measured is not tried a
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
 from pgstrata.app.answer import load_answer
 from pgstrata.app.host_floors import with_floors
+from pgstrata.app.kernel_search import CommitKernels, blame_level, builds_of
+from pgstrata.app.machine import SystemClock
 from pgstrata.app.places import capacity_here
-from pgstrata.app.question import complete_by_hosts, parse_text, plan_experiment, read_experiment
+from pgstrata.app.question import plan_experiment
 from pgstrata.app.run import run_experiment, seconds_spent
+from pgstrata.app.search_questions import SearchQuestion
 from pgstrata.compare.headlines import lead_comparisons
 from pgstrata.conduct.loop import Ending
 from pgstrata.errors import (
+    BootFailedError,
     ExperimentError,
     LevelNotTakenError,
     PgstrataError,
@@ -30,25 +33,21 @@ from pgstrata.errors import (
     StudyError,
     UsageError,
 )
-from pgstrata.hosts.local import LocalHost
 from pgstrata.model import sizes
 from pgstrata.model.answer import Comparison
-from pgstrata.model.bisect import Bisection, BisectStep, Commit, Outcome
+from pgstrata.model.bisect import Bisection, BisectStep, Outcome
 from pgstrata.model.codec import parse_json
-from pgstrata.model.experiment import Environment, Experiment, Level, ServerKind, ServerSpec
+from pgstrata.model.experiment import Experiment
 from pgstrata.plan.bisection import (
     LevelSide,
     Search,
     half_threshold,
-    levels_along,
     pair_experiment,
     side_of,
     side_of_ends,
 )
-from pgstrata.plan.identity import identify
 from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.studies import StoredStudy, StudyRepository
-from pgstrata.servers.commits import open_repository
 from pgstrata.store.failures import storage_errors
 from pgstrata.store.repository import StudyFolders
 from pgstrata.system.files import remove_drafts, write_atomically
@@ -57,26 +56,7 @@ from pgstrata.workloads import builtin_workloads
 
 SKIPPED_FILE: Final = "skipped.json"
 _DRAFT_SECONDS: Final = 3600.0
-_HASH: Final = 12
 _OUT_OF_TIME: Final = "the budget is spent"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchQuestion:
-    """What is searched: levels in their order, at which all else is as in the baseline.
-
-    `experiment` is complete. Where levels are commits, `commits` has one for each level.
-    """
-
-    experiment: Experiment
-    factor: str
-    levels: tuple[Environment, ...]
-    commits: tuple[Commit, ...] = ()
-
-    def name(self, place: int) -> str:
-        """A level as people call it."""
-        levels = self.levels[place].levels
-        return next((level.value for level in levels if level.factor == self.factor), self.levels[place].name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,56 +79,6 @@ class Measure(Protocol):
         Raises:
             PgstrataError: it could not be carried out.
         """
-
-
-def ask_factor(file: Path, factor: str | None) -> SearchQuestion:
-    """The search along a factor of an experiment file; None: its only one.
-
-    Raises:
-        UsageError: there is no such factor, it has fewer than three levels, or the file is wrong.
-    """
-    capacity, workloads = capacity_here(), builtin_workloads()
-    parsed = parse_text(read_experiment(file), str(file), workloads, capacity, folder=file.parent)
-    experiment, _ = complete_by_hosts(parsed, capacity, workloads)
-    key, levels = levels_along(experiment, factor)
-    return SearchQuestion(experiment=experiment, factor=key, levels=levels)
-
-
-def ask_commits(file: Path, text: str, repository: Path) -> SearchQuestion:
-    """The search along the first-parent commits of a range, in the baseline of an experiment file.
-
-    Raises:
-        UsageError: the file is wrong, or there is no such range.
-    """
-    capacity, workloads = capacity_here(), builtin_workloads()
-    parsed = parse_text(read_experiment(file), str(file), workloads, capacity, folder=file.parent, lone=True)
-    base = parsed.environment(parsed.baseline)
-    if base.server.kind is ServerKind.DSN:
-        raise UsageError(
-            "a running server (dsn:) cannot be built from commits",
-            where=str(file),
-            remedy="take the server out: --git says what is built",
-        )
-    folder = os.path.normpath(repository.absolute())
-    commits = open_repository(LocalHost(), folder).range(text)
-    levels = tuple(_of_commit(base, folder, commit) for commit in commits)
-    whole = replace(parsed, environments=levels, baseline=levels[0].name, factors=("server",))
-    experiment, _ = complete_by_hosts(whole, capacity, workloads)
-    return SearchQuestion(experiment=experiment, factor="server", levels=experiment.environments, commits=commits)
-
-
-def _of_commit(base: Environment, repository: str, commit: Commit) -> Environment:
-    short = commit.hash[:_HASH]
-    how = base.server.build if base.server.kind is ServerKind.BUILD else ()
-    server = ServerSpec(kind=ServerKind.BUILD, value=f"{repository}@{commit.hash}", build=how)
-    level = Level(factor="server", value=short)
-    return replace(base, name=f"commit-{short}", levels=(level,), server=server, control=None)
-
-
-def search_folder(file: Path, question: SearchQuestion) -> Path:
-    """studies/bisect-NAME-IDENTITY below the current folder: the same command finds the same search."""
-    whole = replace(question.experiment, environments=question.levels, factors=(question.factor,))
-    return Path("studies") / f"bisect-{file.stem}-{identify(whole, ())[:8]}"
 
 
 # ------------------------------------------------------------------------------------------------ the search
@@ -288,31 +218,45 @@ class StudyMeasure:
         events: where progress goes.
         budget: seconds of measuring, with all around it, for the whole search; None: as long as it takes.
         spent: seconds that earlier calls used and that do not count for this one.
+        kernels: builds those of commits of Linux; None where levels are something else.
     """
 
     studies: StudyRepository
     events: Events
     budget: float | None
     spent: float = 0.0
+    kernels: CommitKernels | None = None
 
     def __call__(self, experiment: Experiment, name: str) -> Measured:
         """What the study says, after what it still lacks was measured."""
         study = self.studies.named(name)
         if (found := _load_decided(study)) is not None:
             return Measured(comparison=found)
-        left = None if self.budget is None else self.budget + self.spent - spent_in(self.studies)
-        if left is not None and left <= 0:
+        if self.kernels is not None and not self._is_spent():
+            experiment = self.kernels.ready(experiment)
+        if self._is_spent():
             return Measured(comparison=None, out_of_time=True)
         workloads = builtin_workloads()
         plan = with_floors(plan_experiment(experiment, workloads, capacity_here()), workloads)
-        outcome = run_experiment(plan, study, self.events, budget=left)
+        try:
+            outcome = run_experiment(plan, study, self.events, budget=self._left())
+        except BootFailedError as error:
+            raise blame_level(error, experiment) or error from error
         found = _load_comparison(study) if outcome.done else None
         return Measured(comparison=found, out_of_time=outcome.ending is Ending.BUDGET)
 
+    def _left(self) -> float | None:
+        """Seconds that may still be used; None: as long as it takes."""
+        return None if self.budget is None else self.budget + self.spent - spent_in(self.studies, self.kernels)
 
-def spent_in(studies: StudyRepository) -> float:
-    """Seconds that the runs of all studies of a search took, with all around them."""
-    return sum(map(_spent_in_study, studies.find_begun("")))
+    def _is_spent(self) -> bool:
+        left = self._left()
+        return left is not None and left <= 0
+
+
+def spent_in(studies: StudyRepository, kernels: CommitKernels | None = None) -> float:
+    """Seconds that the runs of all studies of a search took, with all around them, and the builds of its kernels."""
+    return sum(map(_spent_in_study, studies.find_begun(""))) + (kernels.seconds() if kernels is not None else 0.0)
 
 
 def _spent_in_study(study: StoredStudy) -> float:
@@ -353,15 +297,19 @@ def carry_out(question: SearchQuestion, folder: Path, events: Events, *, budget:
         InterruptedByUserError: what was finished is kept.
         PgstrataError: an end cannot be measured, the host is not fit, a folder holds another question.
     """
-    given, studies = budget is not None, StudyFolders(folder)
-    measure = StudyMeasure(
-        studies=studies,
-        events=events,
-        budget=budget if given else question.experiment.budget,
-        spent=spent_in(studies) if given else 0.0,
-    )
 
     def tell(text: str) -> None:
         events.emit(Event(kind=EventKind.NOTE, text=text))
 
+    given, studies = budget is not None, StudyFolders(folder)
+    kernels = None
+    if (source := question.kernels) is not None:
+        kernels = CommitKernels(build=builds_of(source, tell), folder=folder, clock=SystemClock())
+    measure = StudyMeasure(
+        studies=studies,
+        events=events,
+        budget=budget if given else question.experiment.budget,
+        spent=spent_in(studies, kernels) if given else 0.0,
+        kernels=kernels,
+    )
     return Bisect(question=question, folder=folder, measure=measure, tell=tell).search()

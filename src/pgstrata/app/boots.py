@@ -160,4 +160,5 @@ class HostBoots:
             details=(f"its command line: {menu.line}",),
             remedy="it fell back to its default entry: check its console or `journalctl -b -1` for the reason why the "
             "other kernel did not come up",
+            asked=wanted.text,
         )

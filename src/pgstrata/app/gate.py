@@ -19,10 +19,16 @@ def load_gate(study: StoredStudy, *, metric: str | None, threshold: float | None
     """The gate of a study; without a threshold the metric is asked at its own, as the answer shows it.
 
     Raises:
-        UsageError: the metric is unknown, or the study has no values of it.
+        UsageError: the metric is unknown, the study has no values of it, or its values are declared.
     """
     answer = load_answer(study)
     experiment = answer.study.plan.experiment
+    if experiment.synthetic is not None:
+        raise UsageError(
+            "the values of this study are declared, not measured: a gate would say nothing of the server",
+            where=str(study),
+            remedy="take [synthetic] out of the experiment, and measure",
+        )
     frozen = (experiment.metric, experiment.threshold)
     primary = metric or experiment.metric
     asked = (primary, threshold or threshold_of(experiment, primary))

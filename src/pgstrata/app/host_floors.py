@@ -86,7 +86,7 @@ def has_one_rig(experiment: Experiment) -> bool:
 
 def has_control(plan: Plan) -> bool:
     """Whether a study of the plan can give a floor at all."""
-    if not has_one_rig(plan.experiment):
+    if plan.experiment.synthetic is not None or not has_one_rig(plan.experiment):
         return False
     enough = len(plan.blocks) >= LEAST_DIFFERENCES
     return enough and any(one.control is ControlKind.SAME for one in plan.experiment.environments)

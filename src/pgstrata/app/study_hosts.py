@@ -244,6 +244,8 @@ class StudyHosts:
         vm = self._vms.get(spec)
         if vm is not None and not vm.up:
             vm.start(vm.boot)
+        elif vm is not None:
+            vm.require_alive()
         with open_server_host(spec, vm) as opened:
             yield opened
 

@@ -20,6 +20,7 @@ from pgstrata.ports.host import Command
 from pgstrata.system import files
 from pgstrata.system.locks import is_in_use
 from pgstrata.vms.image import Builder, Image, images_folder, list_images, require_name
+from pgstrata.vms.kernel_builds import list_built, read_release
 from pgstrata.vms.machine import VirtualMachine
 
 _OF_A_DISK: Final = re.compile(r"(?:[0-9a-f]{12}|try)\.img.*")
@@ -31,6 +32,14 @@ class ListedImage:
     """An image, and the bytes that it takes on this machine's disk."""
 
     image: Image
+    taken: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedKernel:
+    """A kernel that was built from a commit, and the bytes that it takes on this machine's disk."""
+
+    release: str
     taken: int
 
 
@@ -96,8 +105,16 @@ def show_images() -> tuple[ListedImage, ...]:
     return tuple(ListedImage(image=each, taken=_taken(each.folder)) for each in images)
 
 
+def show_kernels() -> tuple[ListedKernel, ...]:
+    """All kernels that were built from commits; nothing is changed."""
+    built = list_built(find_machine_places().cache)
+    return tuple(ListedKernel(release=read_release(folder), taken=_taken(folder)) for folder in built)
+
+
 def clean_images(names: Sequence[str]) -> tuple[str, ...]:
     """Remove these images, or all; return the names of those that were removed.
+
+    With all images go the kernels that were built from commits, and are among the names.
 
     HostNotFitError if a virtual machine of one of them runs; then nothing is removed.
     """
@@ -111,7 +128,13 @@ def clean_images(names: Sequence[str]) -> tuple[str, ...]:
         files.remove_tree(images_folder(cache) / image.name)
     with open_machine(lambda _: None) as machine:
         _clean_disks(machine, names)
-    return tuple(image.name for image in gone)
+    return (*(image.name for image in gone), *(() if names else _clean_kernels(cache)))
+
+
+def _clean_kernels(cache: str) -> Iterator[str]:
+    for folder in list_built(cache):
+        yield f"kernel {folder.name}"
+        files.remove_tree(folder)
 
 
 def _refuse_running(image: Image) -> None:

@@ -78,7 +78,16 @@ def make_derive(experiment: Experiment) -> Callable[[Mapping[str, bytes]], RunRe
         header = parse_header(evidence["run.json"])
         if header.cell not in drivers:
             raise StudyError(f"the run {header.identity} is of no cell of this study's plan", where=header.cell)
-        return derive_record(header, evidence, drivers[header.cell], collectors, experiment.allow, samplers, explainer)
+        return derive_record(
+            header,
+            evidence,
+            drivers[header.cell],
+            collectors,
+            experiment.allow,
+            samplers,
+            explainer,
+            experiment.synthetic,
+        )
 
     return derive
 

@@ -2,28 +2,40 @@
 
 import gc
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from pgstrata.app.bisect import SearchQuestion, ask_commits, ask_factor, carry_out, search_folder
+from pgstrata.app.bisect import carry_out
+from pgstrata.app.search_questions import SearchQuestion, ask_commits, ask_factor, ask_kernels, search_folder
 from pgstrata.cli.options import end_with
 from pgstrata.cli.progress import PlainSink, choose_sink
 from pgstrata.errors import UsageError
+from pgstrata.model.boot import KERNEL
 from pgstrata.report.commands.bisect import bisection_json, render_bisection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What is to be searched, as it was asked for on the command line; None where nothing was."""
+
+    factor: str | None = None
+    commits: str | None = None
+    repository: Path | None = None
+    build: str | None = None
+    config: Path | None = None
 
 
 def bisect_and_end(
     file: Path,
+    wishes: Wishes,
     *,
-    factor: str | None,
-    commits: str | None,
-    repository: Path | None,
     study: Path | None,
     budget: float | None,
     json: bool,
 ) -> NoReturn:
     """Search, telling progress; at the end what came of it, as text or JSON, and the exit code."""
-    question = _ask(file, factor, commits, repository)
+    question = _ask(file, wishes)
     gc.enable()
     folder = study or search_folder(file, question)
     out = sys.stderr if json else sys.stdout
@@ -37,13 +49,23 @@ def bisect_and_end(
     end_with(bisection_json(found) if json else f"\n{render_bisection(found)}", found.code)
 
 
-def _ask(file: Path, factor: str | None, commits: str | None, repository: Path | None) -> SearchQuestion:
+def _ask(file: Path, wishes: Wishes) -> SearchQuestion:
+    commits, repository, factor = wishes.commits, wishes.repository, wishes.factor
+    of_linux = commits is not None and factor == KERNEL
+    if not of_linux and (wishes.build is not None or wishes.config is not None):
+        option = "--build" if wishes.build is not None else "--config"
+        what = f"{option} was given without --git and --factor kernel"
+        raise UsageError(what, remedy="add both: it says how commits of Linux are built")
     if commits is None and repository is not None:
         raise UsageError("--repo was given without --git", remedy="add --git GOOD..BAD")
     if commits is None:
         return ask_factor(file, factor)
-    if factor is not None:
-        raise UsageError("both --git and --factor were given", remedy="give one of them")
+    if factor not in {None, "server", KERNEL}:
+        what = f"commits are levels of server or kernel, not of {factor}"
+        raise UsageError(what, where="--factor", remedy="leave it out for PostgreSQL, or write --factor kernel")
     if repository is None:
-        raise UsageError("--git was given without --repo", remedy="add --repo DIR, a clone of PostgreSQL's repository")
+        of = "Linux" if of_linux else "PostgreSQL"
+        raise UsageError("--git was given without --repo", remedy=f"add --repo DIR, a clone of the repository of {of}")
+    if of_linux:
+        return ask_kernels(file, commits, repository, build=wishes.build, config=wishes.config)
     return ask_commits(file, commits, repository)

@@ -160,12 +160,32 @@ def floor(
 def bisect(
     file: File,
     factor: Annotated[
-        str | None, typer.Option("--factor", metavar="KEY", help="The factor; needless where there is only one.")
+        str | None,
+        typer.Option(
+            "--factor",
+            metavar="KEY",
+            help="The factor; needless where there is only one. With --git: server (default) or kernel.",
+        ),
     ] = None,
     git: Annotated[
-        str | None, typer.Option("--git", metavar="GOOD..BAD", help="Search along commits of PostgreSQL instead.")
+        str | None,
+        typer.Option(
+            "--git",
+            metavar="GOOD..BAD",
+            help="Search along commits instead: of PostgreSQL, or with --factor kernel of Linux.",
+        ),
     ] = None,
     repo: Annotated[Path | None, typer.Option("--repo", metavar="DIR", help="Where --git finds the commits.")] = None,
+    build: Annotated[
+        str | None,
+        typer.Option(
+            "--build", metavar="COMMAND", help="What builds each commit of Linux; default make -jCPUS bzImage modules."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="Configuration of the kernels; default DIR/.config of --repo."),
+    ] = None,
     study: Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the search.")] = None,
     budget: Budget = None,
     json: Json = False,
@@ -175,11 +195,10 @@ def bisect(
     The ends are compared first, then the level in the middle of what is left, by a study each. The same command goes on
     with what is there. Exit code 0: found, or no change; 3: undecided, or several levels are left.
     """
-    from pgstrata.cli.bisect import bisect_and_end
+    from pgstrata.cli.bisect import Wishes, bisect_and_end
 
-    bisect_and_end(
-        file, factor=factor, commits=git, repository=repo, study=study, budget=duration_of(budget), json=json
-    )
+    wishes = Wishes(factor=factor, commits=git, repository=repo, build=build, config=config)
+    bisect_and_end(file, wishes, study=study, budget=duration_of(budget), json=json)
 
 
 def doctor(host: Destination = None, json: Json = False) -> None:

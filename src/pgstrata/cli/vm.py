@@ -43,14 +43,16 @@ def vm_boot(
 
 @vm_app.command("list")
 def vm_list() -> None:
-    """List images, with their kernels and the disk space that they take."""
-    from pgstrata.app.vms import show_images
+    """List images with their kernels, and kernels that `bisect` has built, with the disk space that they take."""
+    from pgstrata.app.vms import show_images, show_kernels
     from pgstrata.units import render_bytes
 
     rows = show_images()
     for row in rows:
         image = row.image
         print(f"{image.name}  {image.suite}  {render_bytes(row.taken)}  kernels {', '.join(image.kernels)}")
+    for kernel in show_kernels():
+        print(f"built kernel  {render_bytes(kernel.taken)}  {kernel.release}")
     if not rows:
         print("there are no images: pgstrata vm build NAME makes one")
 
@@ -59,7 +61,10 @@ def vm_list() -> None:
 def vm_clean(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]", help="Images; default all.")] = None,
 ) -> None:
-    """Remove images, and the data disks that studies made with them. None of the machines may be running."""
+    """Remove images, and the data disks that studies made with them. None of the machines may be running.
+
+    Without a name, kernels that `bisect` has built are removed, too.
+    """
     from pgstrata.app.vms import clean_images
 
     gone = clean_images(names or ())

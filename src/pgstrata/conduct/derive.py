@@ -8,8 +8,9 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Final
 
-from pgstrata.conduct.judge import DROPPING, judge_run
+from pgstrata.conduct.judge import DROPPING, judge_declared, judge_run
 from pgstrata.conduct.steps import doubt_crossing, find_sustained, parse_execution
+from pgstrata.conduct.synthetic import declared_values
 from pgstrata.conduct.troughs import checkpoint_trough
 from pgstrata.errors import ParseError
 from pgstrata.model.experiment import Allow
@@ -19,6 +20,7 @@ from pgstrata.model.queries import QueryCounts
 from pgstrata.model.query_plans import QueryPlan
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunRecord, RunStatus, StatementLatency, Validity
+from pgstrata.model.synthetic import Synthetic
 from pgstrata.ports.clients import STARTS, parse_delays
 from pgstrata.ports.collector import (
     PLANS,
@@ -48,8 +50,11 @@ def derive_record(
     allow: Allow,
     samplers: Sequence[Sampler] = (),
     explainer: Explainer | None = None,
+    synthetic: Synthetic | None = None,
 ) -> RunRecord:
     """Everything that is known of a run, from what was kept of it.
+
+    With `synthetic` that is the declared value alone: whatever was measured has no part in the record.
 
     Evidence of an unknown shape makes an invalid run that says so: the evidence is kept, and a later version of the
     parser can make a valid run of it (`reparse`).
@@ -71,6 +76,8 @@ def derive_record(
     except ParseError as error:
         unreadable = Reason(code="unreadable", said=str(error))
         return _record(header, (RunStatus.FAILED, Validity.INVALID, (unreadable, *header.remarks)), (), None, Sampled())
+    if synthetic is not None:
+        return _record(header, judge_declared(header, result), declared_values(synthetic, header), None, Sampled())
     plans, unread = _plans(evidence, explainer)
     header = replace(header, remarks=(*header.remarks, *doubts, *sampled.remarks, *unread))
     judged = judge_run(header, result, {found.metric: found.value for found in measurements}, allow)

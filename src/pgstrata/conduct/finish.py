@@ -43,6 +43,7 @@ def finish(rig: Rig, plan: Plan, arm: ActiveArm, server: RunningServer | None, l
         plan.experiment.allow,
         rig.samplers,
         rig.explainer,
+        plan.experiment.synthetic,
     )
     evidence = rig.store.begin(arm.planned.identity)
     for name, content in arm.files.items():

@@ -81,11 +81,10 @@ def judge_run(
         measured: the run's measurements by metric, as far as there are any.
         allow: what the author of the experiment knowingly allows.
     """
-    if header.failure_kind == RunStatus.COLLAPSED:
-        return RunStatus.COLLAPSED, Validity.INVALID, (_failure(header, Reason(code="collapsed")),)
-    if header.failure or result is None or not result.complete or result.tps is None:
-        failed = _failure(header, Reason(code="failed", how="no summary"))
-        return RunStatus.FAILED, Validity.INVALID, (failed, *header.remarks)
+    if (failed := _judge_failed(header, result)) is not None:
+        return failed
+    assert result is not None
+    assert result.tps is not None
     case = _Case(header=header, result=result, tps=result.tps, measured=measured, allow=allow)
     found = [reason for check in _CHECKS if (reason := check(case)) is not None]
     reasons = sorted((*found, *header.remarks), key=lambda reason: force_of(reason.code) is not Force.INVALID)
@@ -95,6 +94,29 @@ def judge_run(
     beyond = against in ([LAGGING], [MISSED])
     status = RunStatus.COLLAPSED if beyond and alone else RunStatus.COMPLETED
     return status, _validity(reasons), tuple(reasons)
+
+
+def judge_declared(header: RunHeader, result: DriverResult | None) -> tuple[RunStatus, Validity, tuple[Reason, ...]]:
+    """The same of a run whose value is declared: it has to be whole, and how fast it was means nothing.
+
+    So an emulated machine is no reason against it. Each such run says that its value is declared.
+    """
+    if (failed := _judge_failed(header, result)) is not None:
+        return failed
+    reasons = (*header.remarks, Reason(code="synthetic"))
+    return RunStatus.COMPLETED, _validity(reasons), reasons
+
+
+def _judge_failed(
+    header: RunHeader, result: DriverResult | None
+) -> tuple[RunStatus, Validity, tuple[Reason, ...]] | None:
+    """None of a run that came to its end."""
+    if header.failure_kind == RunStatus.COLLAPSED:
+        return RunStatus.COLLAPSED, Validity.INVALID, (_failure(header, Reason(code="collapsed")),)
+    if header.failure or result is None or not result.complete or result.tps is None:
+        failed = _failure(header, Reason(code="failed", how="no summary"))
+        return RunStatus.FAILED, Validity.INVALID, (failed, *header.remarks)
+    return None
 
 
 def _failure(header: RunHeader, otherwise: Reason) -> Reason:

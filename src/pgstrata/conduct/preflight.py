@@ -106,13 +106,15 @@ def _try_environment(rig: Rig, plan: Plan, runs: Sequence[PlannedRun], tried: _T
     environment = arms[0].environment
     with targets_entered(rig, [environment]):
         if environment.host not in entered:
-            _warn_of_emulation(rig, environment)
+            _warn_of_emulation(rig, plan, environment)
             entered.add(environment.host)
         _try_datasets(rig, plan, arms, tried)
 
 
-def _warn_of_emulation(rig: Rig, environment: Environment) -> None:
-    if how := rig.server_host(environment).fingerprint.facts.get(EMULATION):
+def _warn_of_emulation(rig: Rig, plan: Plan, environment: Environment) -> None:
+    if plan.experiment.synthetic is not None:
+        rig.warn(Notice(code="declared_values"))
+    elif how := rig.server_host(environment).fingerprint.facts.get(EMULATION):
         if environment.host.remote:
             rig.warn(Notice(code="emulated_host", how="other", names=(environment.host.text,), said=how))
         else:

@@ -19,7 +19,7 @@ from pgstrata.experiment.stacks import StackReader
 from pgstrata.experiment.structure import read_structure
 from pgstrata.model.driver import Capabilities
 from pgstrata.model.experiment import Allow, Cell, Experiment
-from pgstrata.model.metrics import METRICS, SUSTAINED_RATE, TPS
+from pgstrata.model.metrics import METRICS, SUSTAINED_RATE, SYNTHETIC, TPS
 from pgstrata.model.own_data import DataFile
 from pgstrata.model.secret import Secret
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD, own_threshold
@@ -87,6 +87,8 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
     metric = _choose_metric(file, cells, findings)
     findings.raise_if_any()
     threshold, notes = _read_threshold(file, metric)
+    if file.synthetic is not None:
+        notes = (*notes, f"metric = {metric}: its values are declared under [synthetic], not measured")
     return Experiment(
         question=mask_conninfo(file.question or _default_question(environments)),
         metric=metric,
@@ -108,6 +110,7 @@ def parse_experiment(  # noqa: PLR0913 - what a file does not say, each named
         query_text=file.query_text,
         order=file.order,
         prices=prices,
+        synthetic=file.synthetic,
     )
 
 
@@ -123,7 +126,20 @@ def _choose_metric(file: ExperimentFile, cells: tuple[Cell, ...], findings: Find
     if searched and file.metric not in {TPS.name, SUSTAINED_RATE.name}:
         what = f"cells with an objective are compared by {SUSTAINED_RATE.name}, not {file.metric}"
         findings.add(("metric",), what, "leave metric out")
+    if file.synthetic is not None or file.metric == SYNTHETIC.name:
+        return _choose_synthetic(file, bool(searched), findings)
     return SUSTAINED_RATE.name if searched else file.metric
+
+
+def _choose_synthetic(file: ExperimentFile, searched: bool, findings: Findings) -> str:
+    """Declared values are the only ones of their experiment, so that nobody takes them for a speed."""
+    if file.synthetic is None:
+        remedy = 'add [synthetic] with kernel = "6.12" and change = "-9 %"'
+        findings.add(("metric",), "the values of synthetic have to be declared", remedy)
+    elif searched or file.metric not in {TPS.name, SYNTHETIC.name}:
+        what = "with declared values there is no other metric and no objective"
+        findings.add(("synthetic",), what, "leave metric and objective out, or take [synthetic] out")
+    return SYNTHETIC.name
 
 
 def _read_threshold(file: ExperimentFile, metric: str) -> tuple[float, tuple[str, ...]]:

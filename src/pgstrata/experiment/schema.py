@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from pgstrata.experiment.clients import CLIENTS, THREADS, Clients
 from pgstrata.experiment.prices import PRICE, PRICES
 from pgstrata.experiment.registry import factor_keys
+from pgstrata.experiment.synthetic import SYNTHETIC
 from pgstrata.experiment.tiers import SCALE, Tier
 from pgstrata.experiment.values import (
     BASELINE,
@@ -44,6 +45,7 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.model.objective import Objective
 from pgstrata.model.plan import HORIZON
 from pgstrata.model.price import Price
+from pgstrata.model.synthetic import Synthetic
 from pgstrata.model.thresholds import DEFAULT_THRESHOLD
 
 _T = TypeVar("_T")
@@ -268,6 +270,11 @@ class ExperimentFile:
         "Prices of an hour of a machine, by host or by the name of an environment: per_hour, as_of, includes, source. "
         "All are in one currency. Prices have no influence on measurements.",
         absent={},
+    )
+    synthetic: Synthetic | None = _key(
+        SYNTHETIC,
+        "Values that are declared instead of measured, to try a search out: from `kernel` on they are changed by "
+        "`change`, and scatter by `scatter`. The metric is then synthetic, and there is no verdict on speed.",
     )
     allow: AllowTable = _table("allow", "What is knowingly allowed.", AllowTable)
 

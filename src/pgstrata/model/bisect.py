@@ -22,11 +22,15 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A commit: its full hash, its author's date (ISO 8601), the first line of its message."""
+    """A commit: its full hash, its author's date (ISO 8601), the first line of its message.
+
+    `merged` are the hashes of what it merges, separated by blanks; empty where it is no merge.
+    """
 
     hash: str
     date: str
     subject: str
+    merged: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from pgstrata.model.objective import Objective
 from pgstrata.model.own_data import OwnData
 from pgstrata.model.price import Price
 from pgstrata.model.secret import Secret
+from pgstrata.model.synthetic import Synthetic
 
 
 class ServerKind(StrEnum):
@@ -339,6 +340,8 @@ class Experiment:
     order: Order = Order.RANDOM
     prices: Mapping[str, Price] = field(default_factory=dict)
     """The price of an hour of the machine, by the name of an environment; measurements do not depend on it."""
+    synthetic: Synthetic | None = None
+    """Values that are declared instead of measured; None in all experiments that measure."""
 
     @property
     def hosts(self) -> tuple[HostSpec, ...]:

@@ -168,6 +168,8 @@ _SUSPECT: Final = (
          "counters of the server fell, or were reset, between the captures around the run"),
         ("samples_missing", "what was seen in some seconds is taken for what happened in all",
          "no samples of sessions, host or counters in over a fifth of the time; or pg_wait_sampling is of no use"),
+        ("synthetic", "a declared value is taken for a measured one",
+         "the experiment has a table [synthetic]: its only metric says of itself that it is declared"),
         ("above_ceiling", "a ceiling that was measured beside other work makes runs suspect",
          "throughput above what `select 1` reached: no run is judged by that ceiling, and it is measured again"),
     ),

@@ -37,6 +37,15 @@ SUSTAINED_RATE: Final = _metric(
     "sustained_rate", "rate within the limit", Unit.PER_SECOND, "more", "less", Direction.HIGHER
 )
 """The highest rate of a run that keeps its cell's objective."""
+SYNTHETIC: Final = _metric(
+    "synthetic",
+    "synthetic metric (declared, not measured)",
+    Unit.COUNT,
+    "higher (declared)",
+    "lower (declared)",
+    Direction.HIGHER,
+)
+"""Declared by a table [synthetic]; its verdicts say so, because they are none on speed."""
 ROUND_TPS: Final = "round_tps"
 """The series of throughput by round of slices: `times` are starts of slices in seconds since the first."""
 SCHEDULE_LAG: Final = "schedule_lag"
@@ -70,6 +79,7 @@ METRICS: Final[Mapping[str, Metric]] = {
     for metric in (
         TPS,
         SUSTAINED_RATE,
+        SYNTHETIC,
         SERVER_CPU,
         CLIENT_CPU,
         BACKEND_CPU,

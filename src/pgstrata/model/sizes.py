@@ -39,6 +39,8 @@ JAVA_HEAP: Final = 512 * _MIB
 JAVA_CLASSES: Final = 256 * _MIB
 """Memory of a Java program for its objects and for its classes. Java is told of them and has no limit of `PROGRAM`: the
 address space that it reserves grows with the machine, whatever it uses."""
+KERNEL_CONFIG: Final = 4 * _MIB
+"""The configuration of a kernel: 300 KB where everything is chosen."""
 KERNEL_PACKAGE: Final = 512 * _MIB
 """A package of a kernel: 10 to 150 MB."""
 KERNEL_MODULE: Final = 64 * _MIB

@@ -33,7 +33,13 @@ _ONLY_WHERE_GIVEN: Final[Mapping[type, Mapping[str, object]]] = {
     },
     Design: {"placement": Placement.FREE, "stretched": None},
     Environment: {"host": HostSpec(), "placement": None, "client_hosts": HERE},
-    Experiment: {"diagnosis": True, "profile_cpu": False, "query_text": True, "order": Order.RANDOM},
+    Experiment: {
+        "diagnosis": True,
+        "profile_cpu": False,
+        "query_text": True,
+        "order": Order.RANDOM,
+        "synthetic": None,
+    },
     ServerSpec: {"restart": ()},
 }
 """Fields that came later, with the value that they had before: plans without them keep their identity."""

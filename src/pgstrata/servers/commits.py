@@ -1,4 +1,4 @@
-"""Commits of PostgreSQL's sources in a git repository of the user's, which is only read."""
+"""Commits of sources in a git repository of the user's, which is only read: of PostgreSQL, or of Linux."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from pgstrata.system.users import UserIds
 from pgstrata.system.ways import find_reader
 
 _TIMEOUT: Final = 600.0
-_FIELDS: Final = 3
+_FIELDS: Final = 4
+_FORMAT: Final = "--format=%H%x00%aI%x00%P%x00%s"
 # Whatever the user's environment says, it is this repository, and it is not written to.
 _ENVIRONMENT: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 _NOT_INHERITED: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
@@ -30,11 +31,13 @@ class Repository:
             root unless root alone can write there (`open_repository`).
         folder: the repository or a folder in it, absolute.
         reader: that user where it is not pgstrata's own.
+        of: what it holds, in words.
     """
 
     here: Host
     folder: str
     reader: UserIds | None = None
+    of: str = "PostgreSQL"
 
     def range(self, text: str) -> tuple[Commit, ...]:
         """GOOD, then the first-parent commits of BAD that GOOD does not have, the oldest first.
@@ -53,8 +56,8 @@ class Repository:
         first, last = self._commit(good, "--git"), self._commit(bad, "--git")
         if self._git("merge-base", "--is-ancestor", first, last).code != 0:
             raise UsageError(f"{good} is not an ancestor of {bad}", where="--git", remedy=self._base(first, last))
-        found = self._checked("log", "--first-parent", "--reverse", "--format=%H%x00%aI%x00%s", f"{first}..{last}").text
-        head = self._checked("log", "-1", "--format=%H%x00%aI%x00%s", first).text
+        found = self._checked("log", "--first-parent", "--reverse", _FORMAT, f"{first}..{last}").text
+        head = self._checked("log", "-1", _FORMAT, first).text
         commits = tuple(_read_commit(line) for line in (head + found).split("\n") if line)
         if len(commits) == 1:
             raise UsageError(f"there is no commit in {text}", where="--git", remedy="name two that are apart")
@@ -82,12 +85,24 @@ class Repository:
         """Those of the files that are in a commit, relative to its top; HostFileError where it cannot be read."""
         return frozenset(self._inside("ls-tree", "--full-tree", "--name-only", commit, "--", *names).text.splitlines())
 
-    def export(self, commit: str) -> bytes:
+    def names(self, commit: str) -> tuple[str, ...]:
+        """What lies at the top of a commit; HostFileError where it cannot be read."""
+        listed = self._inside("ls-tree", "--full-tree", "--name-only", "-z", commit).text
+        return tuple(name for name in listed.split("\0") if name)
+
+    def export(self, commit: str, only: str = "") -> bytes:
         """A commit as a tarball (gzip) with one folder in it. The work tree of the repository plays no part.
 
-        HostFileError: git cannot read the commit.
+        Args:
+            commit: its full hash.
+            only: one of its `names`. A whole kernel would take 300 MB of memory, packed.
+
+        Raises:
+            HostFileError: git cannot read the commit.
         """
-        return self._inside("archive", "--format=tar.gz", "-1", "--prefix=postgresql/", commit).stdout
+        # as it is written: names are patterns otherwise
+        path = ("--", f":(top,literal){only}") if only else ()
+        return self._inside("archive", "--format=tar.gz", "-1", "--prefix=source/", commit, *path).stdout
 
     def _require(self) -> None:
         done = self._git("rev-parse", "--git-dir")
@@ -96,7 +111,7 @@ class Repository:
                 "there is no git repository that can be read",
                 where=self.folder,
                 details=done.last_words(),
-                remedy="name a clone of PostgreSQL's repository",
+                remedy=f"name a clone of the repository of {self.of}",
             )
 
     def _commit(self, name: str, where: str) -> str:
@@ -144,14 +159,14 @@ class Repository:
         return done
 
 
-def open_repository(here: Host, folder: str) -> Repository:
+def open_repository(here: Host, folder: str, of: str = "PostgreSQL") -> Repository:
     """A repository, which root reads as the user who could replace it; HostNotFitError if there are several."""
     reader = find_reader(folder)
-    return Repository(here=here.as_user(reader.name) if reader else here, folder=folder, reader=reader)
+    return Repository(here=here.as_user(reader.name) if reader else here, folder=folder, reader=reader, of=of)
 
 
 def _read_commit(line: str) -> Commit:
     fields = line.split("\0")
     if len(fields) != _FIELDS:
         raise PgstrataError("git lists commits in an unknown form", where=line[:80], remedy="report it as a defect")
-    return Commit(hash=fields[0], date=fields[1], subject=fields[2])
+    return Commit(hash=fields[0], date=fields[1], subject=fields[3], merged=" ".join(fields[2].split()[1:]))

@@ -23,7 +23,7 @@ _FEDORA: Final[Mapping[str, str]] = {"ninja": "ninja-build"}
 _COMPILERS: Final = ("gcc", "clang", "cc")
 
 
-def require_programs(host: Host, names: Iterable[str], where: str) -> None:
+def require_programs(host: Host, names: Iterable[str], where: str, what: str = "PostgreSQL") -> None:
     """Refuse before anything is begun where a program is missing.
 
     Raises:
@@ -34,7 +34,7 @@ def require_programs(host: Host, names: Iterable[str], where: str) -> None:
         return
     debian, fedora = (" ".join(names) for names in zip(*map(_packages, missing), strict=True))
     raise HostNotFitError(
-        f"building PostgreSQL takes {', '.join(missing)}, missing on this machine",
+        f"building {what} takes {', '.join(missing)}, missing on this machine",
         where=where,
         remedy=f"apt-get install {debian} (Debian, Ubuntu), dnf install {fedora} (Fedora, RHEL)",
     )

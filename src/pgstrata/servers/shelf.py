@@ -1,4 +1,4 @@
-"""The place of servers in the cache: each comes into being whole, once, and everybody may enter it.
+"""The place of servers and kernels in the cache: each comes into being whole, once, and everybody may enter it.
 
 What belongs here: locks, half-made folders, the checking of what was downloaded. Where servers come from does not.
 """
@@ -48,21 +48,23 @@ class ServerSite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf:
-    """Folders below `servers/` of the cache.
+    """Folders below one folder of the cache, by default `servers`.
 
     Args:
         cache: folder on the coordinator; everything in it is readable by everybody, but for locks.
         note: is told what takes a while.
         patience: how long another process that makes the same is waited for, in seconds.
+        place: the name of that folder.
     """
 
     cache: str
     note: Callable[[str], None]
     patience: float = _PATIENCE
+    place: str = "servers"
 
     def folder(self, name: str) -> Path:
         """Where it is, or will be."""
-        return Path(self.cache, "servers", name)
+        return Path(self.cache, self.place, name)
 
     def has(self, name: str) -> bool:
         """Whether it is there."""
@@ -82,14 +84,14 @@ class Shelf:
         if self.has(name):
             return
         with cache_errors(self.cache):
-            files.make_folders(Path(self.cache, "servers"), mode=0o755)
+            files.make_folders(Path(self.cache, self.place), mode=0o755)
             with self._alone(name):
                 if not self.has(name):
                     self._make(name, fill)
 
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:
-        path = Path(self.cache, "servers", f".{name}.lock")
+        path = Path(self.cache, self.place, f".{name}.lock")
         holder = f"`fuser {path}` names it"
 
         def waiting() -> None:

@@ -22,8 +22,9 @@ from pgstrata.ports.host import Command, Host
 from pgstrata.servers.shelf import cache_errors
 from pgstrata.system import files, reading
 from pgstrata.system.guests import ASSEMBLE, INCLUDED
-from pgstrata.vms.initramfs import BUSYBOX, file_name, make_initramfs, unpacked
-from pgstrata.vms.kernels import choose_package, modules_in_order, oldest_kernel, require_new_enough
+from pgstrata.vms.first_files import find_modules, make_first_files, require_inside, unfit
+from pgstrata.vms.initramfs import BUSYBOX
+from pgstrata.vms.kernels import choose_package, oldest_kernel, require_new_enough
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _RELEASE: Final = re.compile(r"[0-9][A-Za-z0-9._+~-]{0,99}")
@@ -36,6 +37,14 @@ _TOOLS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GuestKernel:
+    """A kernel that QEMU can boot: its release, and the folder with `vmlinuz` and `initrd.img`."""
+
+    release: str
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
     """An image in the cache. `oldest` is the oldest kernel version that its C library accepts; empty if unknown."""
 
@@ -45,9 +54,9 @@ class Image:
     kernels: tuple[str, ...]
     oldest: tuple[int, ...] = ()
 
-    def kernel_file(self, release: str, name: str) -> str:
-        """The path of a kernel's file: vmlinuz or initrd.img."""
-        return str(self.folder / "kernels" / release / name)
+    def kernel(self, release: str) -> GuestKernel:
+        """One of its kernels."""
+        return GuestKernel(release=release, folder=self.folder / "kernels" / release)
 
 
 def images_folder(cache: str) -> Path:
@@ -185,8 +194,8 @@ class Builder:
         self._run("dpkg", "-x", str(archive), str(tree / "root"))
         image = next((tree / "root" / "boot").glob("vmlinuz-*"), None)
         if image is None:
-            raise _unfit(level, "there is no kernel in this package (boot/vmlinuz-RELEASE)")
-        _require_inside(tree / "root", image)
+            raise unfit(level, "there is no kernel in this package (boot/vmlinuz-RELEASE)")
+        require_inside(tree / "root", image)
         return self._take(folder, tree / "root", image, image.name.removeprefix("vmlinuz-"))
 
     def _built(self, folder: Path, tree: Path, source: Path) -> str:
@@ -201,24 +210,15 @@ class Builder:
     def _take(self, folder: Path, root: Path, image: Path, release: str) -> str:
         """Take over a kernel's image, and make its first file system of the modules below `root`; its release."""
         if not _RELEASE.fullmatch(release):
-            raise _unfit(str(image), f"{release!r:.80} is not the release of a kernel")
-        folders = (root / "usr/lib/modules" / release, root / "lib/modules" / release)
-        modules = next((path for path in folders if path.is_dir()), folders[0])
-        _require_inside(root, modules)
-        self._run("depmod", "-b", str(modules.parents[2]), release)
-        dependencies, builtin = (_read_text(root, modules / name) for name in ("modules.dep", "modules.builtin"))
-        paths = modules_in_order(dependencies, builtin, where=release)
-        for path in paths:
-            _require_inside(root, modules / path)
-        contents = [(file_name(path), unpacked(self.here, str(modules / path))) for path in paths]
-        initrd = make_initramfs(Path(BUSYBOX).read_bytes(), contents)
+            raise unfit(str(image), f"{release!r:.80} is not the release of a kernel")
+        initrd = make_first_files(self.here, BUSYBOX, root, release)
         target = folder / "kernels" / release
         files.write_new(target / "initrd.img", initrd)
         files.copy_file(image, target / "vmlinuz")
         files.open_file(target / "vmlinuz")
         for each in (target, target.parent):
             files.open_folder(each)
-        files.write_new(folder / "boot" / f"{release}.modules", str(modules).encode())
+        files.write_new(folder / "boot" / f"{release}.modules", str(find_modules(root, release)).encode())
         return release
 
     def _mirror(self, suite: str) -> str:
@@ -263,20 +263,3 @@ def _reading(what: str | Path) -> Iterator[None]:
             remedy="name a package that can be read, or a tree in which the kernel was built and which root alone can "
             "change where pgstrata is root's",
         ) from error
-
-
-def _require_inside(root: Path, path: Path) -> None:
-    """HostNotFitError where something unpacked is not there, or is elsewhere: everybody may read what is made of it."""
-    if not path.exists():
-        raise _unfit(str(path), f"the kernel has no {path.name}")
-    if not path.resolve().is_relative_to(root.resolve()):
-        raise _unfit(str(path), "a link leads out of the kernel's own files")
-
-
-def _read_text(root: Path, path: Path) -> str:
-    _require_inside(root, path)
-    return reading.read_regular(path, most=sizes.SCRIPT).decode("utf-8", "replace")
-
-
-def _unfit(where: str, what: str) -> HostNotFitError:
-    return HostNotFitError(what, where=where, remedy="take another kernel, or build its package anew")

@@ -19,7 +19,8 @@ from pgstrata.model.server import TcpRoute
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
 from pgstrata.servers.places import Places
 from pgstrata.system import files, reading
-from pgstrata.vms.image import Image, find_image
+from pgstrata.vms.image import GuestKernel, Image, find_image
+from pgstrata.vms.kernel_builds import find_built
 from pgstrata.vms.kernels import choose_kernel, require_new_enough
 from pgstrata.vms.qemu import ADDRESS, GATEWAY, PROVED, Acceleration, Files, compose, find_panic, last_lines
 
@@ -77,9 +78,9 @@ class VirtualMachine:
 
     def check(self, boot: Boot) -> None:
         """HostNotFitError if a boot is not possible: its kernel is missing or too old, or QEMU cannot do it."""
-        release = self._release(boot)
-        require_new_enough(release, self.image.oldest, where=f"image {self.image.name}")
-        compose(boot, self._files(release, port=1), Acceleration.EMULATION)
+        kernel = self._kernel(boot)
+        require_new_enough(kernel.release, self.image.oldest, where=f"image {self.image.name}")
+        compose(boot, self._files(kernel, port=1), Acceleration.EMULATION)
 
     def start(self, boot: Boot) -> None:
         """Boot it and wait until ssh can log in; a running machine is stopped first.
@@ -90,21 +91,22 @@ class VirtualMachine:
         """
         self.stop()
         self.check(boot)
-        release = self._release(boot)
+        kernel = self._kernel(boot)
         self._make_data()
         acceleration = self.acceleration()
         port, *others = _free_ports(1 + SERVER_PORTS)
-        found = self._files(release, port=port, ports=tuple(others))
+        found = self._files(kernel, port=port, ports=tuple(others))
         self.way = TcpRoute(server="127.0.0.1", clients=(GATEWAY,), listen=ADDRESS, ports=found.ports)
         self._write_config(found.port)
-        self._tell(f"booting the virtual machine {self.image.name}: {release} ({acceleration})")
+        self._tell(f"booting the virtual machine {self.image.name}: {kernel.release} ({acceleration})")
+        self.boot = boot
         self._begin(compose(boot, found, acceleration))
         try:
             self._await()
         except BaseException:
             self.stop(politely=False)
             raise
-        self.boot, self.boots = boot, self.boots + 1
+        self.boots += 1
 
     def stop(self, *, politely: bool = True) -> None:
         """Shut it down, or end QEMU if that fails; nothing happens if it does not run."""
@@ -138,10 +140,10 @@ class VirtualMachine:
         if self._host.run(Command(argv=("sh", "-c", "[ -w /dev/kvm ]")), check=False).code:
             return False
         self._tell("testing whether hardware virtualisation works: booting a guest with it")
-        release = self.image.kernels[0]
+        kernel = self.image.kernel(self.image.kernels[0])
         proof = Files(
-            kernel=self.image.kernel_file(release, "vmlinuz"),
-            initrd=self.image.kernel_file(release, "initrd.img"),
+            kernel=str(kernel.folder / "vmlinuz"),
+            initrd=str(kernel.folder / "initrd.img"),
             console=f"{self._data}.proof",
         )
         self._begin(compose(Boot(memory=1 << 29, cpus=1), proof, Acceleration.KVM))
@@ -164,8 +166,8 @@ class VirtualMachine:
             console = self._read(self.console)
             if self._process is None or self._process.poll() is not None:
                 raise self._failed("QEMU ended before the machine was up", self._read(f"{self.console}.qemu"))
-            if find_panic(console):
-                raise self._failed("its kernel panicked, or it could not mount its disks", console)
+            if panic := find_panic(console):
+                raise self._failed(panic, console)
             if self._ssh("true", timeout=15.0):
                 return
             if self._clock.monotonic() > end:
@@ -174,23 +176,40 @@ class VirtualMachine:
 
     def _failed(self, what: str, said: str) -> BootFailedError:
         return BootFailedError(
-            f"the virtual machine {self.image.name} does not come up: {what}",
+            f"the virtual machine {self.image.name} does not come up with {self.boot.text}: {what}",
             where=self.console,
             details=last_lines(said),
             remedy="read its whole console in that file; choose another kernel, or other words of the command line",
+            asked=self.boot.text,
         )
+
+    def require_alive(self) -> None:
+        """BootFailedError if its kernel has panicked since it came up; whoever cannot reach it asks."""
+        console = self._read(self.console)
+        if self._process is not None and (panic := find_panic(console)):
+            raise BootFailedError(
+                f"the virtual machine {self.image.name} crashed with {self.boot.text}: {panic}",
+                where=self.console,
+                details=last_lines(console),
+                remedy="read its whole console in that file; choose another kernel, or other words of the command line",
+                asked=self.boot.text,
+            )
 
     def _ssh(self, words: str, *, timeout: float) -> bool:
         argv = ("timeout", f"{timeout:g}", "ssh", "-F", self.ssh_config, "-o", "ConnectTimeout=5", self.destination)
         return self._here.run(Command(argv=(*argv, words)), timeout=timeout + 5, check=False).code == 0
 
-    def _release(self, boot: Boot) -> str:
-        return choose_kernel(self.image.kernels, boot.kernel, where=f"image {self.image.name}")
+    def _kernel(self, boot: Boot) -> GuestKernel:
+        """One that was built from a commit, or else one of the image's."""
+        built = find_built(self._places.cache, boot.kernel)
+        if built is not None:
+            return GuestKernel(release=boot.kernel, folder=built)
+        return self.image.kernel(choose_kernel(self.image.kernels, boot.kernel, where=f"image {self.image.name}"))
 
-    def _files(self, release: str, *, port: int, ports: tuple[int, ...] = ()) -> Files:
+    def _files(self, kernel: GuestKernel, *, port: int, ports: tuple[int, ...] = ()) -> Files:
         return Files(
-            kernel=self.image.kernel_file(release, "vmlinuz"),
-            initrd=self.image.kernel_file(release, "initrd.img"),
+            kernel=str(kernel.folder / "vmlinuz"),
+            initrd=str(kernel.folder / "initrd.img"),
             root=str(self.image.folder / "root.img"),
             data=self._data,
             console=self.console,

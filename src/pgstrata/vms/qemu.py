@@ -18,7 +18,7 @@ PROOF: Final = "pgstrata.proof"
 """A word of the command line that makes a guest print `PROVED` and power off."""
 PROVED: Final = "pgstrata: this guest runs"
 WORDS: Final = ("console=ttyS0", "net.ifnames=0", "quiet", "loglevel=4")
-_PANIC: Final = re.compile(r"Kernel panic - not syncing|pgstrata: cannot start")
+_PANIC: Final = re.compile(r"(?:Kernel panic - not syncing|pgstrata: cannot start).*")
 _CACHES: Final = ("none", "writeback", "writethrough", "directsync", "unsafe")
 _MIB: Final = 1 << 20
 _SSH: Final = 22
@@ -96,9 +96,10 @@ def _require(boot: Boot) -> None:
         raise HostNotFitError(what, where="vm.memory, vm.cpus", remedy="give it at least 128 MB and one CPU")
 
 
-def find_panic(console: str) -> bool:
-    """Whether the text of a console shows that the guest will not come up."""
-    return _PANIC.search(console) is not None
+def find_panic(console: str) -> str:
+    """The line of a console that shows that the guest will not come up, or is no longer up; empty where none does."""
+    found = _PANIC.search(console)
+    return found[0].strip() if found else ""
 
 
 def last_lines(console: str, most: int = 8) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ def _asked(environment: Environment, name: str) -> Asked:
             return _asked_for_setting(environment, rest)
         case "initdb":
             return _asked_of_initdb(environment) if rest == "data_checksums" else (environment.initdb.get(rest),)
-        case "host" | "memory" | "sysctl" | "cpu" | "limits" | "storage":
+        case "host" | "kernel" | "boot" | "memory" | "sysctl" | "cpu" | "limits" | "storage":
             return (environment.host, *sorted(environment.layers.items()))
         case "client":
             return (environment.client_hosts,)

@@ -13,6 +13,7 @@ from pgstrata.report.sentences.verdicts import render_between, render_figures, s
 
 _MORE: Final = "more blocks or longer runs may tell: another experiment, which is another search"
 _SKIPPED_FILE: Final = "skipped.json"
+_HASH: Final = 12
 
 
 def render_bisection(found: Bisection) -> str:
@@ -40,6 +41,12 @@ def _say_answer(found: Bisection) -> Iterator[str]:
             if found.commits:
                 commit = found.commits[found.after]
                 yield f"it was commit {commit.hash} of {commit.date[:10]}, {commit.subject!r}"
+                if commit.merged:
+                    name = commit.hash[:_HASH]
+                    yield (
+                        "it is a merge; search the commits that it brought with "
+                        f"--git $(git merge-base {name}^1 {name}^2)..{name}^2"
+                    )
             yield whole
         case Outcome.RANGE:
             yield f"{metric} changed {between}{where}; what lies between them could not be measured"

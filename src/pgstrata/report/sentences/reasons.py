@@ -77,6 +77,7 @@ _OF_RUNS: Final = {
     "the others are not shown",
     "steal": "the hypervisor kept {value:.2f} of {of:.0f} CPUs from this machine",
     "steal client": "the hypervisor kept {value:.2f} of {of:.0f} CPUs from the client's",
+    "synthetic": "its value is declared under [synthetic], not measured: it says nothing of speed",
     "swapped_in": "{value:.0f} pages came back from swap",
     "unreadable": "{said}",
 }
@@ -153,6 +154,8 @@ _OF_PLANS: Final = {
 _OF_NOTICES: Final = {
     "clone_left": "a clone is still there: {said}",
     "connection_broke": "the connection to {names} broke in {said}",
+    "declared_values": "the values of this experiment are declared under [synthetic], not measured: no verdict is "
+    "one on speed",
     "emulated_host": "this machine is emulated by software ({said}): every run will be invalid, no verdict comes of "
     "them",
     "emulated_host other": "{names} is emulated by software ({said}): every run will be invalid, no verdict comes of "

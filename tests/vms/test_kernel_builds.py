@@ -1,0 +1,98 @@
+"""Kernels are built from commits by a tree of the forged kind: in a folder of their own, once, under their own name."""
+
+import json
+
+import pytest
+
+from forged_kernels import CONFIG, MAKEFILE, KernelTree
+from pgstrata.errors import PgstrataError, UsageError
+from pgstrata.hosts.local import LocalHost
+from pgstrata.servers.commits import open_repository
+from pgstrata.servers.shelf import ServerSite
+from pgstrata.vms.kernel_builds import KernelBuilder, KernelRecipe, find_built
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    (tmp_path / "busybox").write_bytes(b"busybox")
+    monkeypatch.setattr("pgstrata.vms.kernel_builds.BUSYBOX", str(tmp_path / "busybox"))
+    return KernelTree(tmp_path / "linux")
+
+
+class Builds:
+    """Builds commits of a tree; `told` is what it says."""
+
+    def __init__(self, tree, cache):
+        self.tree, self.cache, self.told = tree, str(cache), []
+
+    def build(self, commit, command="make bzImage", config=CONFIG):
+        host = LocalHost()
+        return KernelBuilder(
+            site=ServerSite(here=host, host=host, cache=self.cache, note=self.told.append),
+            repository=open_repository(host, str(self.tree.folder), "Linux"),
+            recipe=KernelRecipe(config=config.encode(), command=command),
+        ).build(commit)
+
+
+@pytest.fixture
+def builds(tree, tmp_path):
+    return Builds(tree, tmp_path / "cache")
+
+
+def test_a_build_is_named_by_its_commit_and_kept_by_commit_configuration_and_command(tree, builds):
+    first = tree.commit("First", behaviour="100")
+    second = tree.commit("Second")
+    release = builds.build(first)
+    folder = find_built(builds.cache, release)
+    assert release.startswith(f"6.1.0-g{first[:12]}.")
+    assert (folder / "vmlinuz").read_text() == "100"
+    assert (folder / "config").read_text() == f"{CONFIG}CONFIG_OLD=y\n"
+    assert {"initrd.img", "build.log", "kernel.json"} <= {path.name for path in folder.iterdir()}
+    assert json.loads((folder / "kernel.json").read_text())["compiler"].startswith("gcc")
+    assert builds.build(first) == release
+    assert len(builds.told) == 1
+    others = {
+        builds.build(second),
+        builds.build(first, command="make bzImage modules"),
+        builds.build(first, config="CONFIG_SMP=n\n"),
+    }
+    assert len(others | {release}) == 4
+    assert not (tree.folder / ".config").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("$(VERSION)$(LOCALVERSION)", "6.1.0-mine"), "the kernel calls itself '6.1.0-mine'"),
+        (("kernel/virtio_net.ko ", ""), "lacks drivers without which a virtual machine cannot start: virtio_net"),
+        (("@cp behaviour", "@cp nothing"), "cp: cannot stat 'nothing'"),
+    ],
+)
+def test_what_a_commit_does_not_give_is_its_own_fault(tree, builds, change, said):
+    commit = tree.commit("Other", behaviour="100", makefile=MAKEFILE.format(minor=1).replace(*change))
+    with pytest.raises(PgstrataError) as failed:
+        builds.build(commit)
+    assert type(failed.value) is PgstrataError
+    assert said in failed.value.what
+    assert [path.name for path in (builds.tree.folder.parent / "cache" / "kernels").glob("[0-9a-f]*[0-9a-f]")] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "compiler", "variables"),
+    [
+        ("make -j8 bzImage", "", ()),
+        ("make CC=clang-19 bzImage", "clang-19", ("CC=clang-19",)),
+        ('make CC="ccache gcc-12" bzImage', "gcc-12", ("CC=ccache gcc-12",)),
+        ("make LLVM=1 bzImage", "clang", ("LLVM=1",)),
+        ("make LLVM=-19 bzImage", "clang-19", ("LLVM=-19",)),
+    ],
+)
+def test_the_compiler_is_the_one_that_the_command_names(command, compiler, variables):
+    recipe = KernelRecipe(config=b"", command=command)
+    assert (recipe.compiler, recipe.variables) == (compiler, variables)
+
+
+@pytest.mark.parametrize("command", ["make O=/tmp/x", "LOCALVERSION=-x make", "make 'bz"])
+def test_a_command_that_builds_elsewhere_or_under_another_name_is_refused(command):
+    with pytest.raises(UsageError):
+        KernelRecipe(config=b"", command=command).require()
