@@ -7,11 +7,13 @@ needs no server is measured.
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -111,4 +113,8 @@ def _resident(pid: int) -> int:
 
 
 def _size(folder: Path) -> int:
-    return sum((folder / name).stat().st_size for name in ("archive.sqlite", "archive.sqlite-wal"))
+    """Bytes of the pages of the database, whether they are in its file yet or still in its log."""
+    with closing(sqlite3.connect(f"{(folder / 'archive.sqlite').as_uri()}?mode=ro", uri=True)) as connection:
+        return int(
+            connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
+        )
