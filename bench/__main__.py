@@ -37,6 +37,7 @@ from peaks import measure_peaks
 from percentiles import measure_percentiles
 from perf import measure_perf
 from real_noise import measure_real_noise
+from recorder import measure_recorder
 from remote import measure_remote
 from reset import measure_reset
 from rounds import measure_rounds
@@ -74,6 +75,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "percentiles": measure_percentiles,
     "perf": measure_perf,
     "watching": measure_watching,
+    "recorder": measure_recorder,
     "switch": measure_switch,
     "statements": measure_statements,
     "remote": measure_remote,

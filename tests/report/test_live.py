@@ -1,6 +1,7 @@
 """A live server in words: the answer first, incident only where it was one, and foreign text is text."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -161,3 +162,18 @@ def test_a_window_by_itself_is_shown_and_adds_up():
 @pytest.mark.parametrize(("value", "said"), [(-0.001, "0.00"), (0.0, "0.00"), (1.239, "+1.24"), (-2.0, "-2.00")])
 def test_what_rounds_to_nothing_has_no_sign(value, said):
     assert render_sessions(value, signed=True) == said
+
+
+def test_since_when_and_until_when_is_said_with_intervals():
+    draws = np.random.default_rng(9)
+    load = [*draws.poisson(2, 200).tolist(), *draws.poisson(8, 100).tolist()]
+    commits = draws.normal(100, 5, 300).tolist()
+    whole = window({CPU: load}, commits)
+    value, before = (
+        window({CPU: load[begin:end]}, commits[begin:end], begin=BEGIN + begin) for begin, end in ((195, 300), (0, 195))
+    )
+    found = explained(value, before)
+    found = replace(found, explanation=explain(value, before, whole))
+    assert "The change began at" in words(found)
+    assert "its end was not seen" in words(found)
+    assert '"end": null' in explanation_json(found)

@@ -11,7 +11,7 @@ from pgstrata.model.archive import ArchiveFacts, Span
 from pgstrata.model.explanation import Chosen
 
 _TIME: Final = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?", re.ASCII)
-_REMEDY: Final = "write 13:28, 13:28:30, 2026-11-26T13:28 or 2026-11-26T13:28:00+01:00"
+_REMEDY: Final = "write 13:28, 13:28:30, 2026-11-26T13:28, 2026-11-26T13:28:00+01:00 or @ and Unix seconds"
 LONGER: Final = 4
 """Lengths of the window that the comparison window has where nobody names one: what is longer is known better."""
 _LONGEST: Final = 7200
@@ -88,6 +88,8 @@ def _checked(begin: int, end: int, where: str) -> Span:
 def _moment(text: str, last: datetime, where: str) -> int:
     """Unix seconds; a time of the day is the last one before the end of the archive."""
     text = text.strip()
+    if text.startswith("@") and text[1:].isdecimal():
+        return int(text[1:])
     if found := _TIME.fullmatch(text):
         moment = _at(last, found, where)
         return int((moment if moment <= last else _at(last - timedelta(days=1), found, where)).timestamp())

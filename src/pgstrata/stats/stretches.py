@@ -24,7 +24,8 @@ _TAIL: Final = 0.025
 class Stretch:
     """Steps of a series from `begin` (included) to `end` (excluded), each with its interval.
 
-    `ends`: the stretch ends before the series does. `told` is the share of the sum of squares that it explains.
+    `ends`: the stretch ends before the series does, whole interval and all. `told` is the share of the sum of squares
+    that it explains.
     """
 
     begin: int
@@ -58,7 +59,7 @@ def find_stretch(values: FloatArray, block: int, seed: int) -> Stretch | None:
         end=end,
         begin_interval=(min(float(begins[0]), begin - 1), max(float(begins[1]), begin + 1)),
         end_interval=(min(float(ends[0]), end - 1), max(float(ends[1]), end + 1)),
-        ends=end < size,
+        ends=max(float(ends[1]), end + 1) < size,
         told=1 - float(residuals @ residuals) / float(((values - values.mean()) ** 2).sum()),
     )
 

@@ -215,3 +215,33 @@ def test_what_serves_no_client_is_no_part_of_the_load():
     found = explain(window({vacuum: [2] * 60}, [100.0] * 60), window({}, [100.0] * 120))
     assert found.load.value == 0
     assert [(row.application, row.value) for row in found.background] == [("autovacuum worker", 2.0)]
+
+
+def test_a_statement_that_was_not_there_before_is_no_slowdown_even_if_it_has_not_ended():
+    draws = np.random.default_rng(2)
+    value = window({CPU: poisson(draws, 2, 120), session("report"): [3] * 120}, draws.normal(100, 5, 120).tolist())
+    before = window({CPU: poisson(draws, 2, 240)}, draws.normal(100, 5, 240).tolist())
+    assert explain(value, before).outcome is Outcome.OTHER_MIX
+
+
+def test_where_little_was_seen_before_a_statement_may_have_been_there():
+    draws = np.random.default_rng(2)
+    value = window({LOCK: [4, 5, 6] * 40}, draws.normal(40, 5, 120).tolist())
+    before = window({CPU: poisson(draws, 0.1, 240)}, draws.normal(100, 5, 240).tolist())
+    assert explain(value, before).outcome is Outcome.INCIDENT
+
+
+def test_begin_and_end_of_a_change_are_told_with_intervals():
+    draws = np.random.default_rng(9)
+    load = [*poisson(draws, 2, 200), *poisson(draws, 8, 100), *poisson(draws, 2, 60)]
+    commits = draws.normal(100, 5, 360).tolist()
+    parts = [
+        window({CPU: load[begin:end]}, commits[begin:end], begin=begin)
+        for begin, end in ((190, 310), (0, 190), (0, 360))
+    ]
+    found = explain(*parts)
+    assert found.outcome is Outcome.INCIDENT
+    assert found.onset.begin_interval.low <= 200 <= found.onset.begin_interval.high
+    assert found.onset.end_interval.low <= 300 <= found.onset.end_interval.high
+    assert found.onset.begin_interval.high - found.onset.begin_interval.low < 20
+    assert explain(parts[1], parts[1], parts[2]).onset is None

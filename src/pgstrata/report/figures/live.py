@@ -95,7 +95,7 @@ def _load_panel(names: list[str], x: Spec) -> Spec:
     shown = [_NAMES.get(name, name) for name in names]
     colours = {"domain": shown, "range": [_COLOURS.get(name, _OTHER) for name in names]}
     legend = {"orient": "top", "title": None, "columns": 6, "columnPadding": 16}
-    axis = {"tickCount": 5, "format": "~g", "minExtent": _LABELS}
+    axis = {"tickCount": 5, "format": ",~r", "minExtent": _LABELS}
     y = vega.number("from", title="active sessions", scale={"zero": True}, axis=axis)
     bars = vega.mark(
         "rect",
