@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.conduct.rig import Rig
-from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
+from pgstrata.errors import BootFailedError, HostLostError, HostNotFitError, PgstrataError
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import Plan, Visit
 from pgstrata.model.reasons import Notice
@@ -40,6 +40,7 @@ def reconnect(
     """Open a machine that was lost again, with growing patience.
 
     Raises:
+        BootFailedError: its kernel has crashed, or does not come up: it would do so again.
         HostLostError, HostNotFitError: it does not come back, or not as it should be.
     """
     for left, pause in zip(reversed(range(len(PAUSES))), PAUSES, strict=True):
@@ -47,6 +48,8 @@ def reconnect(
         sleep(pause)
         try:
             reopen()
+        except BootFailedError:
+            raise
         except (HostLostError, HostNotFitError) as error:
             if left:
                 say(Notice(code="host_still_lost", names=(spec.text,), said=error.what))
@@ -104,6 +107,9 @@ class Losses:
             hosts: the machines that it is about.
             error: how it failed.
         """
+        if isinstance(error, BootFailedError):
+            # it is down because of its kernel, and the same kernel would be booted again
+            return False
         at_once = hosts if isinstance(error, HostLostError) else ()
         lost = [spec for spec in self.plan.experiment.elsewhere if spec in at_once or self.rig.targets[spec].silent()]
         if not lost:
