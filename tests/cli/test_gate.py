@@ -75,6 +75,21 @@ def test_a_study_passes_by_its_headlines(measure, levels, arguments, code, first
     assert lines[-1].startswith(last)
 
 
+def test_declared_values_are_shown_as_such_and_pass_no_gate(tmp_path):
+    text = f'{QUESTION}\n[synthetic]\nkernel = "6.12"\nchange = "-9 %"\n'
+
+    def values(plan, run):
+        arm = [environment.name for environment in plan.experiment.environments].index(run.environment)
+        return {"synthetic": (1000, 910, 1000)[arm] * math.exp(NOISE[(run.block * (arm + 1) + arm) % 12])}
+
+    write_study(tmp_path, text, values)
+    shown = pgstrata(tmp_path, "show", "study").stdout
+    assert "18 has lower (declared) synthetic value than 16 on select-only: -9.0 %" in " ".join(shown.split())
+    done = gate(tmp_path, "study")
+    assert done.returncode == 2
+    assert "study: the values of this study are declared, not measured" in done.stderr
+
+
 def test_a_study_that_is_not_finished_says_so(measure):
     done = gate(measure((1000, 1100, 1000), blocks=2), "study")
     assert done.returncode == 3

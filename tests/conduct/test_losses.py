@@ -8,7 +8,7 @@ import fakes
 from little_plan import make_plan
 from pgstrata.conduct.loop import Conduct, Ending
 from pgstrata.conduct.losses import PAUSES
-from pgstrata.errors import HostLostError, HostNotFitError
+from pgstrata.errors import BootFailedError, HostLostError, HostNotFitError
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.experiment import HostKind, HostSpec
 from pgstrata.ports.events import EventKind
@@ -204,3 +204,21 @@ def test_clocks_an_hour_apart_are_recorded_and_do_no_harm():
     assert not there.remarks
     assert "network.clock_offset" not in here.facts
     assert not here.apart
+
+
+def test_a_kernel_that_crashed_ends_the_study_at_once():
+    plan, world = far_plan(blocks=1), fakes.World()
+    crashed = BootFailedError("it crashed: Kernel panic", asked="6.9")
+    rig = far_rig(world, plan, broken=[HostLostError("gone", where="ssh:db1")], absent=[crashed])
+    with pytest.raises(BootFailedError) as caught:
+        carry_out(rig, plan)
+    assert caught.value.asked == "6.9"
+    assert [step for step in world.log if step[0] == "reopen"] == [("reopen", "ssh:db1")]
+
+
+def test_a_machine_that_is_down_because_of_its_kernel_is_not_waited_for():
+    plan, world = far_plan(blocks=1), fakes.World()
+    rig = far_rig(world, plan, broken=[BootFailedError("it does not come up", asked="6.9")])
+    with pytest.raises(BootFailedError):
+        carry_out(rig, plan)
+    assert [step for step in world.log if step[0] == "reopen"] == []

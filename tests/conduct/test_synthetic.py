@@ -56,7 +56,7 @@ def test_the_record_has_nothing_that_was_measured_and_says_that_its_value_is_dec
     assert [each.metric for each in record.measurements] == ["synthetic"]
     assert (record.series, record.statements, record.sessions) == ((), (), ())
     assert (record.validity, [each.code for each in record.reasons]) == (Validity.VALID, ["synthetic"])
-    assert "declared" in METRICS["synthetic"].title
+    assert "synthetic" in METRICS["synthetic"].title
     assert all("declared" in word for word in (METRICS["synthetic"].better, METRICS["synthetic"].worse))
 
 

@@ -86,7 +86,11 @@ class HostBoots:
         if self._runs(wanted) and not (fresh and self._visited):
             self._visited = self._visited or fresh
             return
-        self._reboot(wanted)
+        try:
+            self._reboot(wanted)
+        except BootFailedError as error:
+            error.asked = boot.text if error.asked else ""
+            raise
         self._visited = fresh
 
     def at_hand(self, _: Boot) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, overload
 
-from pgstrata.app.places import capacity_here
+from pgstrata.app.places import capacity_here, find_machine_places
 from pgstrata.app.question import complete_by_hosts, parse_text, read_experiment
 from pgstrata.errors import UsageError
 from pgstrata.hosts.local import LocalHost
@@ -22,6 +22,7 @@ from pgstrata.plan.identity import identify
 from pgstrata.servers.commits import Repository, open_repository
 from pgstrata.system import reading
 from pgstrata.system.users import acting_as
+from pgstrata.vms.image import find_image
 from pgstrata.vms.kernel_builds import KernelRecipe
 from pgstrata.workloads import builtin_workloads
 
@@ -161,6 +162,7 @@ def ask_kernels(file: Path, text: str, repository: Path, *, build: str | None, c
 
     Raises:
         UsageError: the file is wrong, there is no such range, no configuration, or no virtual machine.
+        HostNotFitError: the image of the virtual machine is missing.
     """
     capacity, workloads = capacity_here(), builtin_workloads()
     parsed = parse_text(read_experiment(file), str(file), workloads, capacity, folder=file.parent, lone=True)
@@ -178,6 +180,8 @@ def ask_kernels(file: Path, text: str, repository: Path, *, build: str | None, c
     )
     recipe.require()
     commits = opened.range(text)
+    # before hours are spent on builds
+    find_image(find_machine_places().cache, base.host.destination)
     # the ends stand for all: only their kernels differ, on which no setting depends
     levels = KernelLevels(base=base, commits=commits)
     ends = (levels[0], levels[-1])

@@ -11,7 +11,7 @@ from typing import Final
 
 from pgstrata.conduct.lanes import machines_of
 from pgstrata.conduct.rig import Rig
-from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
+from pgstrata.errors import BootFailedError, HostLostError, HostNotFitError, PgstrataError
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.plan import Plan, Visit
 from pgstrata.model.reasons import Notice
@@ -41,6 +41,7 @@ def reconnect(
     """Open a machine that was lost again, with growing patience.
 
     Raises:
+        BootFailedError: its kernel has crashed, or does not come up: it would do so again.
         HostLostError, HostNotFitError: it does not come back, or not as it should be.
     """
     for left, pause in zip(reversed(range(len(PAUSES))), PAUSES, strict=True):
@@ -48,6 +49,8 @@ def reconnect(
         sleep(pause)
         try:
             reopen()
+        except BootFailedError:
+            raise
         except (HostLostError, HostNotFitError) as error:
             if left:
                 say(Notice(code="host_still_lost", names=(spec.text,), said=error.what))
@@ -107,6 +110,9 @@ class Losses:
             error: how it failed.
             within: the machines that may be asked; on others somebody else may be at work.
         """
+        if isinstance(error, BootFailedError):
+            # it is down because of its kernel, and the same kernel would be booted again
+            return False
         at_once = hosts if isinstance(error, HostLostError) else ()
         asked = [spec for spec in self.plan.experiment.elsewhere if spec in within]
         lost = [spec for spec in asked if spec in at_once or self.rig.targets[spec].silent()]

@@ -39,7 +39,7 @@ SUSTAINED_RATE: Final = _metric(
 """The highest rate of a run that keeps its cell's objective."""
 SYNTHETIC: Final = _metric(
     "synthetic",
-    "synthetic metric (declared, not measured)",
+    "synthetic value",
     Unit.COUNT,
     "higher (declared)",
     "lower (declared)",

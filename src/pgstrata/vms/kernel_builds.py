@@ -17,7 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pgstrata.errors import DiskFullError, HostNotFitError, PgstrataError, UsageError, find_disk_full
+from pgstrata.errors import (
+    CommandFailedError,
+    DiskFullError,
+    HostNotFitError,
+    PgstrataError,
+    UsageError,
+    find_disk_full,
+)
 from pgstrata.model import sizes
 from pgstrata.model.codec import parse_json
 from pgstrata.ports.host import Command, Host
@@ -195,7 +202,9 @@ class KernelBuilder:
                 text = reading.read_regular(builtin, most=sizes.SCRIPT).decode("utf-8", "replace")
                 modules_in_order("", text, where=release)
             return make_initramfs(Path(BUSYBOX).read_bytes(), ())
-        except HostNotFitError as error:
+        except DiskFullError:
+            raise
+        except (HostNotFitError, CommandFailedError) as error:
             raise PgstrataError(error.what, where=self._where(commit), remedy=error.remedy) from error
 
     def _where(self, commit: str) -> str:
