@@ -66,8 +66,19 @@ class Connected:
     statements: StatementsReader = field(default_factory=StatementsReader)
     counted: float = 0.0
 
+    prepared: dict[str, str] = field(default_factory=dict)
+
+    def look(self, statement: str) -> bytes:
+        """Ask what is asked again and again: the server prepares it once."""
+        name = self.prepared.get(statement)
+        if name is None:
+            name = f"look_{len(self.prepared) + 1}"
+            self.rows(f"PREPARE {name} AS\n{statement}")
+            self.prepared[statement] = name
+        return self.rows(f"EXECUTE {name}")
+
     def rows(self, statement: str) -> bytes:
-        """Ask; each statement is a transaction of the recorder's own, and counted as such."""
+        """Ask once; each statement is a transaction of the recorder's own, and counted as such."""
         self.asked += 1
         return self.session.rows(statement, timeout=_PATIENCE)
 
@@ -203,7 +214,7 @@ class Recorder:
 
     def _look(self, connected: Connected, moment: int) -> None:
         server = connected.server
-        look = self._sessions.read(connected.rows(sessions_statement(server.version)))
+        look = self._sessions.read(connected.look(sessions_statement(server.version)))
         self.archive.add_look(moment, look)
         self.looks += 1
         self._failing = False
@@ -231,7 +242,7 @@ class Recorder:
         )
 
     def _count(self, connected: Connected, moment: int) -> None:
-        now = read_counters(connected.rows(counters_statement(connected.server.version)))
+        now = read_counters(connected.look(counters_statement(connected.server.version)))
         taken, before = self.ticker.now(), connected.counters
         seconds, own = taken - connected.moment, connected.asked
         connected.counters, connected.moment, connected.asked = now, taken, 0
@@ -246,8 +257,8 @@ class Recorder:
 
     def _count_statements(self, connected: Connected, moment: int) -> None:
         server, schema = connected.server, connected.server.said["counting"]
-        counts = connected.rows(counts_statement(server.version, schema))
-        found = connected.statements.read(counts, connected.rows(resets_statement(server.version, schema)))
+        counts = connected.look(counts_statement(server.version, schema))
+        found = connected.statements.read(counts, connected.look(resets_statement(server.version, schema)))
         taken, before = self.ticker.now(), connected.counted
         connected.counted = taken
         if found is None:

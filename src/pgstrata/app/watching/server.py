@@ -23,7 +23,7 @@ _FIELDS: Final = (
     "loaded", "identities", "catalogue", "database", "clock", "connections", "buffers",
 )  # fmt: skip
 _LOOPBACK: Final = frozenset({"", "127.0.0.1", "::1"})
-_SYSTEM: Final = "SELECT system_identifier FROM pg_control_system()"
+_SYSTEM: Final = "SELECT system_identifier AS pgstrata FROM pg_control_system()"
 _LIMITS: Final = "limits"
 
 

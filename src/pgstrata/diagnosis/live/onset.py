@@ -28,19 +28,18 @@ def find_onset(whole: ArchiveWindow, window: Span, cutting: Cutting) -> Onset | 
     throughput = throughput_of(whole)
     seen = (np.asarray(whole.looks) > 0) & np.isfinite(throughput)
     block = max(1, math.ceil(cutting.memory / whole.cell))
-    stretches = [find_stretch(series[seen], block, _SEED) for series in (load_of(whole), throughput)]
-    found = max((each for each in stretches if each is not None), key=lambda each: each.told, default=None)
-    if found is None:
-        return None
     starts = [whole.span.begin + place * whole.cell for place, looked in enumerate(seen) if looked]
 
     def at(step: float) -> float:
         place = min(len(starts) - 1, max(0, math.floor(step)))
         return starts[place] + (step - place) * whole.cell
 
-    begin, end = at(found.begin), at(found.end)
-    if begin >= window.end or end <= window.begin:
+    stretches = [find_stretch(series[seen], block, _SEED) for series in (load_of(whole), throughput)]
+    inside = [each for each in stretches if each and at(each.begin) < window.end and at(each.end) > window.begin]
+    found = max(inside, key=lambda each: each.told, default=None)
+    if found is None:
         return None
+    begin, end = at(found.begin), at(found.end)
     return Onset(
         begin=begin,
         begin_interval=ValueInterval(low=at(found.begin_interval[0]), high=at(found.begin_interval[1])),

@@ -19,6 +19,8 @@ _TOLD: Final = 0.1
 _MOST_TOLD: Final = 3
 _FEW_BLOCKED: Final = 0.1
 """Sessions behind a head of a chain, on average, from which on it is told."""
+_MUCH: Final = 0.2
+"""Share of the extra load that has to wait behind it."""
 _WHOLE: Final = 20
 _MANY_TIMES: Final = 2.0
 _AGREE: Final = 0.6
@@ -261,10 +263,11 @@ def _say_rows(found: Explained) -> Iterator[str]:
 
 
 def _say_blockers(found: Explained) -> Iterator[str]:
-    told = [each for each in found.explanation.blockers if each.value >= _FEW_BLOCKED and each.root is not None]
+    why = found.explanation
+    least = max(_FEW_BLOCKED, _MUCH * (why.load.value - why.load.reference))
+    told = [each for each in why.blockers if each.root is not None and each.value - each.reference >= least]
     for blocker in told[:2]:
-        if blocker.value > blocker.reference:
-            yield say_blocker(blocker, found.texts)
+        yield say_blocker(blocker, found.texts)
 
 
 def say_blocker(blocker: RootBlocker, texts: Mapping[str, str]) -> str:
