@@ -81,7 +81,7 @@ class CommitKernels:
 
 
 def builds_of(source: KernelSource, tell: Callable[[str], None]) -> Callable[[str], str]:
-    """What builds the kernels of commits on this machine; `tell` is called with what takes a while."""
+    """A function that builds kernels of commits on this machine; `tell` is called with what takes a while."""
 
     def build(commit: str) -> str:
         with open_machine(tell) as machine:
