@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from fake_clock import FakeClock
+from fake_clock import FakeClock, RecordingEvents
 from forged_kernels import BROKEN, CONFIG, MAKEFILE, ForgedQemu, KernelTree
-from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured
+from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured, StudyMeasure
 from pgstrata.app.kernel_search import BUILDS_FILE, CommitKernels, blame_level
 from pgstrata.app.search_questions import ask_kernels, search_folder
-from pgstrata.errors import BootFailedError, PgstrataError
+from pgstrata.errors import BootFailedError, HostNotFitError, PgstrataError
 from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.bisect import Outcome
 from pgstrata.model.boot import boot_of
 from pgstrata.report.commands.bisect import bisection_json, render_bisection
 from pgstrata.servers.places import Places
 from pgstrata.servers.shelf import ServerSite
+from pgstrata.store.repository import StudyFolders
 from pgstrata.vms.kernel_builds import KernelBuilder
 from pgstrata.vms.machine import VirtualMachine
 
@@ -224,6 +225,32 @@ def test_searches_differ_by_range_command_and_configuration(place):
     folders = {search_folder(Path("which.toml"), each) for each in asked}
     assert len(folders) == 4
     assert search_folder(Path("which.toml"), ask(place, tree)) in folders
+
+
+def test_builds_count_for_the_budget_and_nothing_is_built_when_it_is_spent(place):
+    def build(commit):
+        raise AssertionError(commit)
+
+    tree = KernelTree(place / "linux")
+    tree.commit("Linux 6.1", behaviour="100")
+    tree.commit("After")
+    folder = place / "search"
+    folder.mkdir()
+    (folder / BUILDS_FILE).write_text(json.dumps({tree.hashes[0]: 60.0}))
+    kernels = CommitKernels(build=build, folder=folder, clock=FakeClock())
+    measure = StudyMeasure(studies=StudyFolders(folder), events=RecordingEvents(), budget=60.0, kernels=kernels)
+    question = ask(place, tree)
+    found = Bisect(question=question, folder=folder, measure=measure, tell=lambda _: None).search()
+    assert (found.outcome, found.reason) == (Outcome.UNDECIDED, "the budget is spent")
+
+
+def test_an_image_that_is_missing_is_told_before_anything_is_built(place):
+    tree = KernelTree(place / "linux")
+    tree.commit("Linux 6.1", behaviour="100")
+    tree.commit("After")
+    (place / "which.toml").write_text(EXPERIMENT.replace("deb12", "other"))
+    with pytest.raises(HostNotFitError, match="there is no image called other"):
+        ask(place, tree)
 
 
 def test_a_merge_is_named_with_the_search_of_what_it_brought(place):

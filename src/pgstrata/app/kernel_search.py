@@ -21,7 +21,7 @@ from pgstrata.model.experiment import Environment, Experiment
 from pgstrata.ports.host import Clock
 from pgstrata.servers.shelf import ServerSite
 from pgstrata.store.failures import storage_errors
-from pgstrata.system.files import write_atomically
+from pgstrata.system.files import make_folders, write_atomically
 from pgstrata.system.reading import read_regular
 from pgstrata.vms.kernel_builds import KernelBuilder
 
@@ -67,7 +67,7 @@ class CommitKernels:
         known = self._load()
         with storage_errors(self.folder):
             text = json.dumps({**known, commit: round(known.get(commit, 0.0) + seconds, 1)}, indent=2) + "\n"
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folders(self.folder)
             write_atomically(self.folder / BUILDS_FILE, text.encode())
 
     def _load(self) -> Mapping[str, float]:
@@ -81,7 +81,7 @@ class CommitKernels:
 
 
 def builds_of(source: KernelSource, tell: Callable[[str], None]) -> Callable[[str], str]:
-    """What builds the kernels of commits on this machine; `tell` is called with what takes a while."""
+    """A function that builds kernels of commits on this machine; `tell` is called with what takes a while."""
 
     def build(commit: str) -> str:
         with open_machine(tell) as machine:

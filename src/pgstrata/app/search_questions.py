@@ -1,4 +1,4 @@
-"""What a search is about: levels of a factor, commits of PostgreSQL, or commits of Linux."""
+"""Questions of searches: along levels of a factor, commits of PostgreSQL, or commits of Linux."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LINUX: Final = "Linux"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSource:
-    """Where kernels of commits come from, and how each is built."""
+    """The repository of kernels, and how each commit is built."""
 
     repository: Repository
     recipe: KernelRecipe
@@ -62,7 +62,7 @@ class SearchQuestion:
 
     @property
     def identity(self) -> str:
-        """What fixes the search, as a short hash. Of Linux, the ends say which commits lie between them."""
+        """A hash of everything that fixes the search. Of Linux, the ends say which commits lie between them."""
         levels = self.levels if self.kernels is None else (self.levels[0], self.levels[-1])
         whole = identify(replace(self.experiment, environments=tuple(levels), factors=(self.factor,)), ())
         if self.kernels is None:

@@ -17,7 +17,7 @@ from pgstrata.report.commands.bisect import bisection_json, render_bisection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What is to be searched, as it was asked for on the command line; None where nothing was."""
+    """The search as it was asked for on the command line; None where nothing was."""
 
     factor: str | None = None
     commits: str | None = None

@@ -179,7 +179,9 @@ def bisect(
     build: Annotated[
         str | None,
         typer.Option(
-            "--build", metavar="COMMAND", help="What builds each commit of Linux; default make -jCPUS bzImage modules."
+            "--build",
+            metavar="COMMAND",
+            help="Command that builds each commit of Linux; default make -jCPUS bzImage modules.",
         ),
     ] = None,
     config: Annotated[

@@ -86,7 +86,7 @@ class Repository:
         return frozenset(self._inside("ls-tree", "--full-tree", "--name-only", commit, "--", *names).text.splitlines())
 
     def names(self, commit: str) -> tuple[str, ...]:
-        """What lies at the top of a commit; HostFileError where it cannot be read."""
+        """Names of files and folders at the top of a commit; HostFileError where it cannot be read."""
         listed = self._inside("ls-tree", "--full-tree", "--name-only", "-z", commit).text
         return tuple(name for name in listed.split("\0") if name)
 
