@@ -62,7 +62,10 @@ def test_naming_the_user_of_the_coordinator_changes_nothing():
 
 
 def test_a_command_costs_little_more_than_a_bare_process(host):
-    assert least_seconds(lambda: host.run(Command(argv=("true",))), 0.05, clock=time.perf_counter) < 0.1
+    bare = least_seconds(lambda: subprocess.run(["true"], check=True), 0.05, clock=time.perf_counter)
+    cost = least_seconds(lambda: host.run(Command(argv=("true",))), 0.05, clock=time.perf_counter)
+    # on a busy machine both take longer
+    assert cost < max(0.1, 10 * bare)
 
 
 def test_no_descriptor_is_left_open(host, scratch):
