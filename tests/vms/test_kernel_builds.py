@@ -5,7 +5,7 @@ import json
 import pytest
 
 from forged_kernels import CONFIG, MAKEFILE, KernelTree
-from pgstrata.errors import PgstrataError, UsageError
+from pgstrata.errors import HostNotFitError, PgstrataError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.servers.commits import open_repository
 from pgstrata.servers.shelf import ServerSite
@@ -75,6 +75,19 @@ def test_what_a_commit_does_not_give_is_its_own_fault(tree, builds, change, said
     assert type(failed.value) is PgstrataError
     assert said in failed.value.what
     assert [path.name for path in (builds.tree.folder.parent / "cache" / "kernels").glob("[0-9a-f]*[0-9a-f]")] == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("@cp behaviour", "@kill -s TERM $$PPID; sleep 5; cp behaviour"),
+        ("@cp behaviour", "@echo 'cc1: fatal error: Killed signal terminated program cc1' >&2; false"),
+    ],
+)
+def test_a_build_that_was_killed_is_not_the_fault_of_its_commit(tree, builds, change):
+    commit = tree.commit("Other", behaviour="100", makefile=MAKEFILE.format(minor=1).replace(*change))
+    with pytest.raises(HostNotFitError, match="was ended from outside"):
+        builds.build(commit)
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,9 @@ class StudyMeasure:
         try:
             outcome = run_experiment(plan, study, self.events, budget=self._left())
         except BootFailedError as error:
-            raise blame_level(error, experiment) or error from error
+            if (blamed := blame_level(error, experiment)) is not None:
+                raise blamed from error
+            raise
         found = _load_comparison(study) if outcome.done else None
         return Measured(comparison=found, out_of_time=outcome.ending is Ending.BUDGET)
 

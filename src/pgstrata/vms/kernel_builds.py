@@ -58,6 +58,10 @@ _NOT_INHERITED: Final = (
 )  # fmt: skip
 _ERROR: Final = re.compile(r"\berror:|No rule to make target|: not found|undefined reference", re.IGNORECASE)
 _MOST_SAID: Final = 160
+_LARGEST_OWN: Final = 128
+"""Larger exit codes are those of a shell whose command was ended by a signal; such codes below 0 are signals, too."""
+_KILLED: Final = ("Killed signal terminated program", "Terminated signal terminated program")
+"""The words of gcc where its compiler was ended, as by a kernel that is out of memory."""
 # Kernels before 3.7 know only the older name.
 _CONFIGURE: Final = 'make -s "$@" olddefconfig || make -s "$@" oldnoconfig'
 # `modules.order` lists the modules that were built; a kernel without any has none, or an empty one.
@@ -129,7 +133,7 @@ class KernelBuilder:
 
         Raises:
             UsageError: the command cannot be used.
-            HostNotFitError: a program is missing, or the cache cannot be written.
+            HostNotFitError: a program is missing, the cache cannot be written, or the build was ended from outside.
             DiskFullError: no room.
             PgstrataError: the commit cannot be built, or lacks drivers; its `what` has the reason in one line.
         """
@@ -222,7 +226,7 @@ class _Make:
     where: str
 
     def step(self, name: str, argv: Sequence[str]) -> None:
-        """PgstrataError where it fails, DiskFullError where there was no room."""
+        """PgstrataError where it fails, DiskFullError where there was no room, HostNotFitError where it was killed."""
         inherited = tuple(word for each in _NOT_INHERITED for word in ("-u", each))
         given = (f"LOCALVERSION={self.version}", "KBUILD_BUILD_USER=pgstrata", "KBUILD_BUILD_HOST=pgstrata", "LC_ALL=C")
         # linking with all optimisations may take more memory than other programs are given
@@ -234,6 +238,13 @@ class _Make:
         lines = (done.complaints.strip() or done.text).splitlines()
         if find_disk_full("\n".join(lines)):
             raise DiskFullError("the disk is full while a kernel is built", where=str(self.log), remedy=DISK_REMEDY)
+        if not 0 < done.code <= _LARGEST_OWN or any(sign in line for line in lines for sign in _KILLED):
+            raise HostNotFitError(
+                f"the build of a kernel was ended from outside: {name} ended with exit code {done.code}",
+                where=self.where,
+                details=tuple(lines[-_TAIL:]),
+                remedy=f"give the same command again; if memory ran out, with fewer jobs (-j); log: {self.log}",
+            )
         ended = f"{name} ended with exit code {done.code}"
         raise PgstrataError(
             f"the kernel cannot be built: {ended}: {_reason_in(lines):.{_MOST_SAID}}".rstrip(": "),
