@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from compared import compared as make_compared
 from fake_clock import RecordingEvents
 from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured, StudyMeasure
 from pgstrata.app.search_questions import SearchQuestion, ask_factor, search_folder
@@ -17,7 +18,7 @@ from pgstrata.errors import (
     StudyError,
     UsageError,
 )
-from pgstrata.model.answer import Comparison, Interval, Verdict
+from pgstrata.model.answer import Verdict
 from pgstrata.model.bisect import Outcome
 from pgstrata.plan.bisection import levels_along
 from pgstrata.report.commands.bisect import bisection_json, render_bisection
@@ -63,25 +64,7 @@ class FakeMeasure:
 
 
 def compared(name, verdict, effect, blocks=7):
-    return Comparison(
-        environment=name,
-        cell=CELL,
-        metric="tps",
-        verdict=verdict,
-        effect=effect,
-        interval=Interval(low=effect - 0.01, high=effect + 0.01) if effect else None,
-        equivalence_interval=None,
-        confidence=0.955,
-        blocks=blocks,
-        planned_blocks=24,
-        runs=14,
-        invalid=0,
-        value=1.0,
-        baseline_value=1.0,
-        exploratory=False,
-        control=False,
-        decided_at=blocks if effect else None,
-    )
+    return make_compared(name, verdict, effect, cell=CELL, blocks=blocks, spread=0.01)
 
 
 def question():

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from compared import by_speed
 from fake_clock import FakeClock, RecordingEvents
 from forged_kernels import BROKEN, CONFIG, MAKEFILE, ForgedQemu, KernelTree
 from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured, StudyMeasure
 from pgstrata.app.kernel_search import BUILDS_FILE, CommitKernels, blame_level
 from pgstrata.app.search_questions import ask_kernels, search_folder
 from pgstrata.errors import BootFailedError, HostNotFitError, PgstrataError
-from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.bisect import Outcome
 from pgstrata.model.boot import boot_of
 from pgstrata.report.commands.bisect import bisection_json, render_bisection
@@ -74,29 +74,7 @@ class BootingMeasure:
         self.asked.append(name)
         ready = self.kernels.ready(experiment)
         first, level = (self._boot(ready, each) for each in ready.environments)
-        effect = level / first
-        same = abs(effect - 1) < experiment.threshold
-        return Measured(
-            comparison=Comparison(
-                environment=ready.environments[1].name,
-                cell=ready.cells[0].identity,
-                metric="tps",
-                verdict=Verdict.EQUIVALENT if same else Verdict.WORSE,
-                effect=effect,
-                interval=None,
-                equivalence_interval=None,
-                confidence=0.955,
-                blocks=7,
-                planned_blocks=24,
-                runs=14,
-                invalid=0,
-                value=level,
-                baseline_value=first,
-                exploratory=False,
-                control=False,
-                decided_at=7,
-            )
-        )
+        return Measured(comparison=by_speed(ready, first, level))
 
     def _boot(self, experiment, environment):
         try:
@@ -289,28 +267,7 @@ def test_thousands_of_commits_take_a_dozen_steps_and_no_environment_before_it_is
         first, level = (each.layers["kernel"] for each in experiment.environments)
         place_of = places[level]
         asked.append(place_of)
-        effect = 0.9 if place_of >= slow else 1.0
-        return Measured(
-            comparison=Comparison(
-                environment=experiment.environments[1].name,
-                cell="c",
-                metric="tps",
-                verdict=Verdict.WORSE if place_of >= slow else Verdict.EQUIVALENT,
-                effect=effect,
-                interval=None,
-                equivalence_interval=None,
-                confidence=0.955,
-                blocks=7,
-                planned_blocks=24,
-                runs=14,
-                invalid=0,
-                value=effect,
-                baseline_value=1.0,
-                exploratory=False,
-                control=False,
-                decided_at=7,
-            )
-        )
+        return Measured(comparison=by_speed(experiment, 1.0, 0.9 if place_of >= slow else 1.0))
 
     places = {commit.hash: place for place, commit in enumerate(question.commits)}
     found = Bisect(question=question, folder=place / "search", measure=measure, tell=lambda _: None).search()

@@ -9,7 +9,9 @@ from pgstrata.cli.progress import TerminalSink
 from pgstrata.cli.screen import Screen, draw_bars, say_standing
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.events import Event, EventKind, Standing
+from pgstrata.report.sentences.verdicts import words_of
 
+WORDS = words_of("tps")
 OPEN = Standing(environment="18", verdict="inconclusive", blocks=7, effect=0.97, low=0.93, high=1.01)
 DECIDED = Standing(environment="17", verdict="worse", blocks=9, effect=0.9, low=0.88, high=0.92, decided_at=9)
 
@@ -41,9 +43,9 @@ def test_throughput_is_drawn_second_by_second_and_begins_anew_with_each_run():
 
 
 def test_comparisons_stand_with_their_intervals_and_say_when_they_were_decided():
-    assert say_standing(OPEN) == "  -3.0 % [-7.0, +1.0]  open after 7 blocks"
-    assert say_standing(DECIDED) == " -10.0 % [-12.0, -8.0]  worse, decided after 9 blocks"
-    assert say_standing(Standing(environment="18", verdict="insufficient", blocks=1)).strip() == "after 1 block"
+    assert say_standing(OPEN, WORDS) == "  -3.0 % [-7.0, +1.0]  open after 7 blocks"
+    assert say_standing(DECIDED, WORDS) == " -10.0 % [-12.0, -8.0]  slower, decided after 9 blocks"
+    assert say_standing(Standing(environment="18", verdict="insufficient", blocks=1), WORDS).strip() == "after 1 block"
 
 
 def test_doubts_of_one_kind_are_one_line_with_their_number():

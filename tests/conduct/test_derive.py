@@ -17,17 +17,9 @@ _HEADER = records.make_header(identity="b01/pg16/select-only-s1-c1", cell="selec
 RESULT = records.make_result(transactions=400, statements=((0.002, "BEGIN;"), (0.008, "SELECT 1;")), version="18.0")
 
 
-class Parser:
-    name = "made up"
-
+class Parser(records.Parser):
     def __init__(self, result=RESULT):
-        self.result = result
-
-    def ran(self, evidence):
-        return bool(evidence)
-
-    def parse(self, evidence):
-        return self.result
+        super().__init__(result)
 
 
 def test_the_statements_of_a_profile_become_part_of_the_record():

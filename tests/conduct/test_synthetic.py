@@ -18,23 +18,10 @@ RESULT = records.make_result(transactions=400, statements=((0.002, "SELECT 1;"),
 EMULATED = "QEMU TCG CPU version 2.5+"
 
 
-class Parser:
-    name = "made up"
-
-    def __init__(self, result=RESULT):
-        self.result = result
-
-    def ran(self, evidence):
-        return bool(evidence)
-
-    def parse(self, evidence):
-        return self.result
-
-
 def derive(kernel, *, rule=RULE, result=RESULT, **more):
     facts = {"kernel": kernel, "host.emulation": EMULATED} if kernel else {}
     header = records.make_header(**{"identity": "b01/a/select-only-s1-c1", "seconds": 4.0, "facts": facts, **more})
-    return derive_record(header, {"out": b"x"}, Parser(result), (), Allow(), synthetic=rule)
+    return derive_record(header, {"out": b"x"}, records.Parser(result), (), Allow(), synthetic=rule)
 
 
 @pytest.mark.parametrize(

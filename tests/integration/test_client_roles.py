@@ -6,7 +6,7 @@ import pytest
 
 import sshd
 from fake_clock import RecordingEvents
-from far_place import far_study
+from far_place import far_machines, far_study
 from pgstrata.app.answer import load_answer
 from pgstrata.collectors.procfs.snapshot import split_captures
 from pgstrata.drivers.pgbench.parse import parse_summary
@@ -14,7 +14,6 @@ from pgstrata.ports.clients import parse_delays
 from pgstrata.report.json.answer import answer_json
 from pgstrata.store.repository import StudyFolder
 from rendering import render_text
-from working_folder import working_folder
 
 pytestmark = [
     pytest.mark.server,
@@ -42,27 +41,21 @@ warmup = "0s"
 
 
 @pytest.fixture(scope="module")
-def folder():
-    with working_folder("pgstrata-far-") as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def machines(folder):
-    """One for the server and two for clients, each with folders of its own."""
-
-    def own(number):
-        there = folder / f"there{number}"
-        there.mkdir()
-        return [sshd.own_folders(there)]
-
-    with sshd.far_hosts(folder / "net", 3, own) as found:
+def place():
+    """One machine for the server and two for clients, each with folders of its own."""
+    with far_machines(3) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def made(folder, machines):
+def folder(place):
+    return place[0]
+
+
+@pytest.fixture(scope="module")
+def made(place):
     """The study, its outcome and what was said."""
+    folder, machines = place
     with far_study(folder, machines[0], TEXT, RecordingEvents()) as study:
         yield study
 

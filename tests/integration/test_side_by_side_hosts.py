@@ -2,18 +2,18 @@
 
 import os
 import signal
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import pytest
 
 import sshd
 from fake_clock import RecordingEvents
-from far_place import far_study
+from far_place import far_machines, far_study
 from pgstrata.app.targets import MachineTarget
 from pgstrata.errors import InterruptedByUserError
 from pgstrata.ports.events import EventKind
 from pgstrata.store.repository import StudyFolder
-from working_folder import working_folder
 
 pytestmark = [
     pytest.mark.server,
@@ -38,23 +38,19 @@ warmup = "0s"
 """
 
 
+@contextmanager
+def two_machines():
+    """They are told to share nothing: namespaces of one computer have one kernel, and would be measured in turn."""
+    with far_machines(2) as machines, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MachineTarget, "kernel", lambda target: target.spec.destination)
+        yield machines
+
+
 @pytest.fixture(scope="module")
 def made():
     """The study, its outcome and what was said."""
-    with working_folder("pgstrata-far-") as folder, pytest.MonkeyPatch.context() as patch:
-        # namespaces of one computer have one kernel, and would be measured in turn
-        patch.setattr(MachineTarget, "kernel", lambda target: target.spec.destination)
-
-        def own(number):
-            there = folder / f"there{number}"
-            there.mkdir()
-            return [sshd.own_folders(there)]
-
-        with (
-            sshd.far_hosts(folder / "net", 2, own) as found,
-            far_study(folder, found[0], TEXT, RecordingEvents()) as study,
-        ):
-            yield study
+    with two_machines() as (folder, found), far_study(folder, found[0], TEXT, RecordingEvents()) as study:
+        yield study
 
 
 def runs_of(study, block):
@@ -101,16 +97,8 @@ class AtMeasuring(RecordingEvents):
 
 @pytest.fixture
 def machines():
-    with working_folder("pgstrata-far-") as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MachineTarget, "kernel", lambda target: target.spec.destination)
-
-        def own(number):
-            there = folder / f"there{number}"
-            there.mkdir()
-            return [sshd.own_folders(there)]
-
-        with sshd.far_hosts(folder / "net", 2, own) as found:
-            yield folder, found
+    with two_machines() as found:
+        yield found
 
 
 @pytest.mark.soak("two-hosts")

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compared import compared as make_compared
 from pgstrata.errors import UsageError
-from pgstrata.model.answer import Comparison, Interval, Verdict
+from pgstrata.model.answer import Verdict
 from pgstrata.model.experiment import ControlKind
 from pgstrata.plan.bisection import (
     LevelSide,
@@ -27,24 +28,7 @@ MOST = 200
 
 
 def compared(verdict, effect):
-    return Comparison(
-        environment="b",
-        cell="c",
-        metric="tps",
-        verdict=verdict,
-        effect=effect,
-        interval=Interval(low=effect * 0.99, high=effect * 1.01) if effect else None,
-        equivalence_interval=None,
-        confidence=0.955,
-        blocks=7,
-        planned_blocks=24,
-        runs=14,
-        invalid=0,
-        value=1.0,
-        baseline_value=1.0,
-        exploratory=False,
-        control=False,
-    )
+    return make_compared("b", verdict, effect, spread=0.01)
 
 
 def follow(search, answer):

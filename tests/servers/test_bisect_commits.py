@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from compared import by_speed
 from pgstrata.app.bisect import Bisect, Measured
 from pgstrata.app.search_questions import ask_commits
 from pgstrata.errors import ExitCode, HostFileError, HostNotFitError, UsageError
 from pgstrata.hosts.local import LocalHost
-from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.bisect import Outcome
 from pgstrata.report.commands.bisect import render_bisection
 from pgstrata.servers.commits import Repository
@@ -88,29 +88,7 @@ class BuildingMeasure:
             float(Path(self.servers.resolve(one.server).prefix, "share", "speed").read_text())
             for one in experiment.environments
         )
-        effect = level / first
-        same = abs(effect - 1) < experiment.threshold
-        return Measured(
-            comparison=Comparison(
-                environment=experiment.environments[1].name,
-                cell=experiment.cells[0].identity,
-                metric="tps",
-                verdict=Verdict.EQUIVALENT if same else Verdict.WORSE,
-                effect=effect,
-                interval=None,
-                equivalence_interval=None,
-                confidence=0.955,
-                blocks=7,
-                planned_blocks=24,
-                runs=14,
-                invalid=0,
-                value=level,
-                baseline_value=first,
-                exploratory=False,
-                control=False,
-                decided_at=7,
-            )
-        )
+        return Measured(comparison=by_speed(experiment, first, level))
 
 
 def find(tree, file, folder, measure, text=None):

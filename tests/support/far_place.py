@@ -10,11 +10,13 @@ from contextlib import contextmanager
 import pytest
 
 import brisk
+import sshd
 from pgstrata.app import site
 from pgstrata.app.question import load_plan
 from pgstrata.app.run import run_experiment
 from pgstrata.conduct import ceiling
 from pgstrata.store.repository import StudyFolder
+from working_folder import working_folder
 
 FILE = "experiment.toml"
 _STORED = ("STATE", "DATA", "LOCK")
@@ -55,6 +57,20 @@ class FarPlace:
                     break
             process.send_signal(signal.SIGKILL)
             process.communicate(timeout=60)
+
+
+@contextmanager
+def far_machines(count):
+    """A folder, and machines with folders of their own below it: there1, there2 …"""
+    with working_folder("pgstrata-far-") as folder:
+
+        def own(number):
+            there = folder / f"there{number}"
+            there.mkdir()
+            return [sshd.own_folders(there)]
+
+        with sshd.far_hosts(folder / "net", count, own) as found:
+            yield folder, found
 
 
 @contextmanager

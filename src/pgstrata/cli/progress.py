@@ -6,7 +6,6 @@ import errno
 import gc
 import json
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from pgstrata.app.answer import load_answer
 from pgstrata.app.resuming import repeat_command
 from pgstrata.app.run import Reboots, RunOutcome, default_study, go_home, run_experiment
 from pgstrata.cli.plain import erase_lines
-from pgstrata.cli.screen import Screen
+from pgstrata.cli.screen import Screen, render_tps, shape_of
 from pgstrata.conduct.loop import Ending
 from pgstrata.errors import DiskFullError, InterruptedByUserError, PgstrataError
 from pgstrata.model.experiment import Experiment
@@ -130,10 +129,7 @@ def _say_ending(outcome: RunOutcome, file: Path, out: TextIO) -> None:
         print(f"done: {counted}", file=out)
 
 
-_FIGURES: Final = re.compile(r"[\d.,]+")
 _AS_BEFORE: Final = "as before"
-# Below this many transactions per second, digits behind the point are shown.
-_FEW: Final = 10
 
 
 def choose_sink(*, events: bool, experiment: Experiment | None = None) -> Sink:
@@ -153,7 +149,7 @@ class Sink(Events):
     def _line(self, event: Event) -> str:
         """A finished thing as a line; the doubt of a run is told in full once, whatever its figures are."""
         if event.kind is EventKind.RUN_FINISHED and event.status == RunStatus.COMPLETED and event.text:
-            shape = _FIGURES.sub("", event.text)
+            shape = shape_of(event.text)
             if shape in self._told:
                 return render_event(replace(event, text=_AS_BEFORE))
             self._told.add(shape)
@@ -261,16 +257,11 @@ def _doubt(event: Event) -> str:
     return f"{word}: {event.text}" if event.text else word
 
 
-def _tps(value: float) -> str:
-    """Whole transactions, unless they are so few that digits behind the point tell more."""
-    return f"{value:,.0f}" if value >= _FEW else f"{value:.2f}"
-
-
 def render_event(event: Event) -> str:
     """A finished thing as a line; empty for what only lives."""
     match event.kind:
         case EventKind.RUN_FINISHED:
-            tps = f"{_tps(event.value):>9} tps" if event.value is not None else "    no tps"
+            tps = f"{render_tps(event.value):>9} tps" if event.value is not None else "    no tps"
             doubt = "" if event.validity == Validity.VALID else f"  {_doubt(event)}"
             return f"[{event.done}/{event.total}] {event.run}  {tps}{doubt}"
         case EventKind.BLOCK_FINISHED:

@@ -9,25 +9,20 @@ from typing import Final
 
 from rich.cells import set_cell_size
 
+from pgstrata.model.answer import Interval, Verdict
 from pgstrata.model.experiment import Experiment
+from pgstrata.model.metrics import TPS
 from pgstrata.model.runs import RunStatus, Validity
 from pgstrata.ports.events import Event, EventKind, Standing
 from pgstrata.report.sentences.names import name_environment
-from pgstrata.units import render_duration, render_percent_change
+from pgstrata.report.sentences.verdicts import Words, render_interval, say_verdict, words_of
+from pgstrata.units import render_count, render_duration, render_percent_change
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _MOST_SECONDS: Final = 40
 _FIGURES: Final = re.compile(r"[\d.,]+")
 _MOST_DOUBTS: Final = 3
 _LEAST_NAME: Final = 12
-_WORDS: Final = {
-    "better": "better",
-    "worse": "worse",
-    "equivalent": "no difference",
-    "negligible": "negligible",
-    "unstable": "unstable",
-    "collapsed": "collapsed",
-}
 # Below this many transactions per second, digits behind the point are shown.
 _FEW: Final = 10
 
@@ -45,7 +40,6 @@ class Screen:
     """What is on the screen; `experiment` gives names to environments, None where there is no one experiment."""
 
     experiment: Experiment | None = None
-    block: str = ""
     done: int = 0
     total: int = 0
     left: float | None = None
@@ -83,7 +77,7 @@ class Screen:
     def _doubt(self, event: Event) -> None:
         if event.status != RunStatus.COMPLETED or event.validity == Validity.VALID or not event.text:
             return
-        shape = _FIGURES.sub("", event.text)
+        shape = shape_of(event.text)
         if shape in self.doubts:
             self.doubts[shape].runs += 1
         else:
@@ -93,7 +87,7 @@ class Screen:
         """At most `rows` lines of at most `columns` characters."""
         head = [self._head(), self._now()]
         if self.rates:
-            head.append(f"  {draw_bars(self.rates)}  {_tps(self.rates[-1])} tps")
+            head.append(f"  {draw_bars(self.rates)}  {render_tps(self.rates[-1])} tps")
         doubts = self._doubts()
         room = rows - len(head) - len(doubts) - 1
         standings = self._standings(max(0, room))
@@ -115,7 +109,8 @@ class Screen:
             shown = tuple(sorted(shown, key=lambda each: bool(each.decided_at))[:room])
         names = [self._name(each.environment) for each in shown]
         width = max(_LEAST_NAME, *(len(name) for name in names))
-        return [f"{name:<{width}}  {say_standing(each)}" for name, each in zip(names, shown, strict=True)]
+        words = words_of(self.experiment.metric if self.experiment else TPS.name)
+        return [f"{name:<{width}}  {say_standing(each, words)}" for name, each in zip(names, shown, strict=True)]
 
     def _name(self, environment: str) -> str:
         if self.experiment is None:
@@ -129,24 +124,28 @@ class Screen:
         return [*lines, *([f"! and {left} other kinds of doubt"] if left > 0 else [])]
 
 
+def shape_of(text: str) -> str:
+    """A sentence without its figures: doubts of one shape are of one kind."""
+    return _FIGURES.sub("", text)
+
+
 def _cut(line: str, columns: int) -> str:
     """As much of a line as fits; some characters take two columns, and none may begin another line."""
     return set_cell_size(" ".join(line.split("\n")).expandtabs(1), columns).rstrip()
 
 
-def say_standing(standing: Standing) -> str:
-    """-3.1 % [-4.2, -1.9]  worse, decided after 7 blocks; or what is known so far."""
-    blocks = f"{standing.blocks} block{'' if standing.blocks == 1 else 's'}"
+def say_standing(standing: Standing, words: Words) -> str:
+    """-3.1 % [-4.2, -1.9]  slower, decided after 7 blocks; or what is known so far; `words` are those of its metric."""
+    blocks = render_count(standing.blocks, "block")
     if standing.effect is None:
         return f"{'':>8}  after {blocks}"
-    change = render_percent_change(standing.effect)
-    interval = ""
-    if standing.low is not None and standing.high is not None:
-        low, high = (render_percent_change(each).removesuffix(" %") for each in (standing.low, standing.high))
-        interval = f" [{low}, {high}]"
-    if standing.decided_at:
-        return f"{change:>8}{interval}  {_WORDS.get(standing.verdict, standing.verdict)}, decided after {blocks}"
-    return f"{change:>8}{interval}  open after {blocks}"
+    low, high = standing.low, standing.high
+    interval = None if low is None or high is None else Interval(low=low, high=high)
+    figures = f"{render_percent_change(standing.effect):>8} {render_interval(interval)}".rstrip()
+    if not standing.decided_at:
+        return f"{figures}  open after {blocks}"
+    word = say_verdict(Verdict(standing.verdict), standing.effect, words)
+    return f"{figures}  {word}, decided after {blocks}"
 
 
 def draw_bars(values: deque[float]) -> str:
@@ -156,5 +155,6 @@ def draw_bars(values: deque[float]) -> str:
     return "".join(_BARS[round((value - low) / span * (len(_BARS) - 1))] for value in values)
 
 
-def _tps(value: float) -> str:
+def render_tps(value: float) -> str:
+    """Whole transactions, unless they are so few that digits behind the point tell more."""
     return f"{value:,.0f}" if value >= _FEW else f"{value:.2f}"

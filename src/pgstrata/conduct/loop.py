@@ -17,7 +17,7 @@ from pgstrata.conduct.preflight import preflight
 from pgstrata.conduct.rig import Rig
 from pgstrata.conduct.visit import conduct_visit
 from pgstrata.errors import PgstrataError, ServerFailedError
-from pgstrata.model.answer import Comparison
+from pgstrata.model.answer import Comparison, Verdict
 from pgstrata.model.experiment import HostSpec
 from pgstrata.model.metrics import SUSTAINED_RATE
 from pgstrata.model.plan import Block, Plan, Visit
@@ -257,7 +257,8 @@ class Conduct:
 
 
 def _stand(comparison: Comparison) -> Standing:
-    interval = comparison.interval or comparison.equivalence_interval
+    equal = comparison.equivalence_interval if comparison.verdict is Verdict.EQUIVALENT else None
+    interval = equal or comparison.interval
     return Standing(
         environment=comparison.environment,
         verdict=comparison.verdict,

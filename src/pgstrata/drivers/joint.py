@@ -194,10 +194,9 @@ def divide(load: Load, machines: int, *, whole_rates: bool = False) -> tuple[Loa
     loads: list[Load] = []
     begun = 0
     for number, clients in enumerate(share_clients(cell.clients, machines)):
-        rate = cell.rate
-        if rate is not None:
-            divided = _whole_part(rate, begun, clients, cell) if whole_rates else rate * clients / cell.clients
-            rate = divided
+        rate = None if cell.rate is None else cell.rate * clients / cell.clients
+        if rate is not None and whole_rates:
+            rate = _whole_part(cell.rate or 0.0, begun, clients, cell)
         threads = share_threads(cell.threads, clients, cell.clients)
         part = replace(cell, clients=clients, threads=threads, rate=rate)
         loads.append(replace(load, cell=part, seed=load.seed + number * SEEDS_APART))

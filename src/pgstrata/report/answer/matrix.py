@@ -11,7 +11,7 @@ from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.model import Effect, Matrix
 from pgstrata.report.sentences.names import name_environment, name_where
-from pgstrata.report.sentences.verdicts import name_baseline, render_interval, shown_interval, verdict_label
+from pgstrata.report.sentences.verdicts import decisive_interval, name_baseline, render_interval, verdict_label
 from pgstrata.units import render_percent_change
 
 _DEPTHS: Final = (0.05, 0.15, 0.40)
@@ -62,7 +62,7 @@ def _field(comparison: Comparison | None, threshold: float) -> Effect | None:
     shaded = comparison.verdict in _SHADED and comparison.effect is not None
     return Effect(
         change="" if comparison.effect is None else render_percent_change(comparison.effect),
-        interval=render_interval(shown_interval(comparison)),
+        interval=render_interval(decisive_interval(comparison)),
         verdict=comparison.verdict.value,
         label=verdict_label(comparison),
         depth=depth(comparison.effect, threshold) if shaded else 0,

@@ -17,6 +17,7 @@ from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, join_names, name_environment, name_where, say_objectives
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.report.sentences.verdicts import (
+    decisive_interval,
     name_reference,
     needed_blocks,
     render_between,
@@ -216,7 +217,7 @@ def found(comparison: Comparison) -> str:
 
 def tested(comparison: Comparison) -> str:
     """The same for equivalence, whose interval is narrower."""
-    return render_between(comparison.equivalence_interval or comparison.interval)
+    return render_between(decisive_interval(comparison))
 
 
 def say_on(place: str) -> str:

@@ -53,14 +53,18 @@ def words_of(metric: str) -> Words:
 
 def verdict_word(judged: Judged, words: Words | None = None) -> str:
     """The verdict in one or two words: faster, slower, no difference, cannot tell, ...; by default the metric's own."""
-    words = words or words_of(judged.metric)
-    match judged.verdict:
+    return say_verdict(judged.verdict, judged.effect, words or words_of(judged.metric))
+
+
+def say_verdict(verdict: Verdict, effect: float | None, words: Words) -> str:
+    """A verdict on an effect (a ratio) in the words of its metric."""
+    match verdict:
         case Verdict.BETTER:
             return words.better
         case Verdict.WORSE:
             return words.worse
         case Verdict.NEGLIGIBLE:
-            higher = (judged.effect or 1.0) > 1
+            higher = (effect or 1.0) > 1
             return words.better if higher is (words.direction is Direction.HIGHER) else words.worse
         case Verdict.EQUIVALENT:
             return "no difference"
@@ -69,9 +73,9 @@ def verdict_word(judged: Judged, words: Words | None = None) -> str:
         case Verdict.INSUFFICIENT:
             return "too early"
         case Verdict.UNSTABLE | Verdict.COLLAPSED:
-            return str(judged.verdict)
+            return str(verdict)
         case _:
-            assert_never(judged.verdict)
+            assert_never(verdict)
 
 
 def verdict_label(judged: Judged, words: Words | None = None) -> str:
@@ -102,6 +106,13 @@ def shown_interval(comparison: Comparison) -> Interval | None:
     """The interval; of "no difference" that of equivalence, where a difference would need more blocks for its own."""
     if comparison.interval is None and comparison.verdict is Verdict.EQUIVALENT:
         return comparison.equivalence_interval
+    return comparison.interval
+
+
+def decisive_interval(comparison: Comparison) -> Interval | None:
+    """The interval that the verdict rests on, as sentences give it: of "no difference" that of equivalence."""
+    if comparison.verdict is Verdict.EQUIVALENT:
+        return comparison.equivalence_interval or comparison.interval
     return comparison.interval
 
 
