@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from compared import compared as make_compared
 from fake_clock import RecordingEvents
+from pgstrata.app import bisect
 from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured, StudyMeasure
 from pgstrata.app.search_questions import SearchQuestion, ask_factor, search_folder
 from pgstrata.errors import (
@@ -241,3 +243,13 @@ def test_one_question_has_one_folder_and_another_has_another(tmp_path):
     assert search_folder(file, replace(asked, levels=asked.levels[1:])) != folder
     cheaper = replace(asked, experiment=replace(asked.experiment, budget=5.0))
     assert search_folder(file, cheaper) == folder
+
+
+def test_a_folder_keeps_to_its_search(tmp_path, monkeypatch):
+    monkeypatch.setattr(bisect, "Bisect", lambda **_: SimpleNamespace(search=lambda: "searched"))
+    events = RecordingEvents()
+    for _ in range(2):
+        assert bisect.carry_out(question(), tmp_path / "s", events, budget=None) == "searched"
+    shorter = replace(question(), levels=question().levels[:-1])
+    with pytest.raises(StudyError, match="holds another search"):
+        bisect.carry_out(shorter, tmp_path / "s", events, budget=None)

@@ -215,3 +215,12 @@ def test_two_environments_are_no_ordered_axis(tmp_path):
 )  # fmt: skip
 def test_where_no_step_is_found_it_is_said_whether_one_could_have_been(tmp_path, rows, said):
     assert said in " ".join(decide(tmp_path, rows, "--ordered").stdout.split())
+
+
+def test_declared_values_are_refused_also_as_an_export(tmp_path):
+    rows = "".join(
+        f"{block},{name},synthetic,{value}\n" for block in range(9) for name, value in (("a", 1000), ("b", 910))
+    )
+    done = decide(tmp_path, f"block,environment,metric,value\n{rows}")
+    assert done.returncode == 2
+    assert "declared under [synthetic], not measured" in done.stderr

@@ -4,6 +4,7 @@ import pytest
 
 from pgstrata.errors import ExperimentError
 from pgstrata.experiment.parse import parse_experiment
+from pgstrata.model.boot import release_key
 from pgstrata.model.synthetic import Synthetic
 from pgstrata.plan.identity import identify
 from pgstrata.workloads import builtin_workloads
@@ -34,6 +35,13 @@ def test_the_metric_is_synthetic_and_a_note_says_that_it_is_declared():
     assert found.metric == "synthetic"
     assert "its values are declared under [synthetic], not measured" in found.notes[0]
     assert parse(GOOD, 'metric = "synthetic"').metric == "synthetic"
+
+
+def test_a_version_is_its_release_so_that_its_candidates_come_before_it():
+    rule = parse(GOOD.replace("6.9-rc3", "6.9")).synthetic
+    assert rule.kernel == "6.9.0"
+    assert release_key("6.9.0-rc1-g0123456789ab.00112233") < release_key(rule.kernel)
+    assert release_key("6.9.0-g0123456789ab.00112233") >= release_key(rule.kernel)
 
 
 def test_declared_values_are_another_plan():

@@ -9,7 +9,7 @@ from pgstrata.errors import HostNotFitError, PgstrataError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.servers.commits import open_repository
 from pgstrata.servers.shelf import ServerSite
-from pgstrata.vms.kernel_builds import KernelBuilder, KernelRecipe, find_built
+from pgstrata.vms.kernel_builds import FACTS, KernelBuilder, KernelRecipe, find_built, list_built
 
 
 @pytest.fixture
@@ -82,12 +82,34 @@ def test_what_a_commit_does_not_give_is_its_own_fault(tree, builds, change, said
     [
         ("@cp behaviour", "@kill -s TERM $$PPID; sleep 5; cp behaviour"),
         ("@cp behaviour", "@echo 'cc1: fatal error: Killed signal terminated program cc1' >&2; false"),
+        ("@cp behaviour", "@echo 'collect2: fatal error: ld terminated with signal 9 [Killed]' >&2; false"),
+        ("@cp behaviour", "@echo 'make[2]: *** [vmlinux.o] Error 137' >&2; false"),
+        ("@cp behaviour", "@echo 'as: out of memory allocating 4064 bytes' >&2; false"),
     ],
 )
 def test_a_build_that_was_killed_is_not_the_fault_of_its_commit(tree, builds, change):
     commit = tree.commit("Other", behaviour="100", makefile=MAKEFILE.format(minor=1).replace(*change))
     with pytest.raises(HostNotFitError, match="was ended from outside"):
         builds.build(commit)
+
+
+def test_a_build_that_installs_a_link_is_refused_before_root_reads_it(tree, builds, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("kernel/virtio_net.ko\n")
+    link = f"@rm -f modules.builtin; ln -s {secret} modules.order; cp behaviour"
+    install = "\nmodules_install:\n\t@mkdir -p $(INSTALL_MOD_PATH)/lib/modules/x; "
+    install += f"ln -s {secret} $(INSTALL_MOD_PATH)/lib/modules/x/modules.builtin\n"
+    commit = tree.commit("Link", "100", MAKEFILE.format(minor=1).replace("@cp behaviour", link) + install)
+    with pytest.raises(PgstrataError, match="symbolic link"):
+        builds.build(commit)
+
+
+def test_a_half_made_build_is_not_listed(tree, builds):
+    cache = builds.tree.folder.parent / "cache"
+    half = cache / "kernels" / "0123456789ab.00112233.partial"
+    half.mkdir(parents=True)
+    (half / FACTS).write_text("{}")
+    assert list_built(str(cache)) == ()
 
 
 @pytest.mark.parametrize(

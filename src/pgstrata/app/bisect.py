@@ -50,11 +50,12 @@ from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.studies import StoredStudy, StudyRepository
 from pgstrata.store.failures import storage_errors
 from pgstrata.store.repository import StudyFolders
-from pgstrata.system.files import remove_drafts, write_atomically
+from pgstrata.system.files import make_folders, remove_drafts, write_atomically
 from pgstrata.system.reading import read_regular
 from pgstrata.workloads import builtin_workloads
 
 SKIPPED_FILE: Final = "skipped.json"
+SEARCH_FILE: Final = "search.json"
 _DRAFT_SECONDS: Final = 3600.0
 _OUT_OF_TIME: Final = "the budget is spent"
 
@@ -286,6 +287,26 @@ def _load_comparison(study: StoredStudy) -> Comparison:
     return lead_comparisons(load_answer(study))[0]
 
 
+def _claim(folder: Path, question: SearchQuestion) -> None:
+    """Note in the folder what is searched there; StudyError if that is something else."""
+    path, identity = folder / SEARCH_FILE, question.identity
+    try:
+        found = parse_json(read_regular(path, most=sizes.MARKER))
+    except FileNotFoundError:
+        with storage_errors(folder):
+            make_folders(folder)
+            write_atomically(path, (json.dumps({"identity": identity}) + "\n").encode())
+        return
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict) or found.get("identity") != identity:
+        raise StudyError(
+            "this folder holds another search: its levels, its experiment or how they are built were others",
+            where=str(folder),
+            remedy="name another folder with --study, or leave it out",
+        )
+
+
 def carry_out(question: SearchQuestion, folder: Path, events: Events, *, budget: float | None) -> Bisection:
     """Search, by studies in `folder`.
 
@@ -303,6 +324,7 @@ def carry_out(question: SearchQuestion, folder: Path, events: Events, *, budget:
     def tell(text: str) -> None:
         events.emit(Event(kind=EventKind.NOTE, text=text))
 
+    _claim(folder, question)
     given, studies = budget is not None, StudyFolders(folder)
     kernels = None
     if (source := question.kernels) is not None:

@@ -13,6 +13,7 @@ from pgstrata.compare.table_worth import find_table_worth
 from pgstrata.errors import UsageError
 from pgstrata.experiment.keys import suggest
 from pgstrata.model import sizes
+from pgstrata.model.metrics import SYNTHETIC
 from pgstrata.sources.table import parse_table
 from pgstrata.system.reading import read_bounded
 from pgstrata.units import Direction
@@ -24,6 +25,12 @@ def decide_file(file: Path, terms: ImportTerms, prices: Path | None = None) -> I
     """The comparisons of a table, and values for the money if prices are given; UsageError if a file cannot be used."""
     text, source = read_table(file)
     answer = decide_import(parse_table(text, source, metric=terms.metric), terms)
+    if answer.question.metric == SYNTHETIC.name:
+        raise UsageError(
+            "the values of this table are declared under [synthetic], not measured: no verdict is to follow from them",
+            where=source,
+            remedy="export a study that measures",
+        )
     return answer if prices is None else _with_prices(answer, prices)
 
 

@@ -26,6 +26,7 @@ from pgstrata.system.reading import read_regular
 from pgstrata.vms.kernel_builds import KernelBuilder
 
 BUILDS_FILE: Final = "builds.json"
+_LONGEST: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,11 @@ class CommitKernels:
         except (OSError, ValueError):
             return {}
         items = found.items() if isinstance(found, dict) else ()
-        return {str(name): float(value) for name, value in items if isinstance(value, int | float)}
+        return {str(name): float(value) for name, value in items if _is_time(value)}
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LONGEST
 
 
 def builds_of(source: KernelSource, tell: Callable[[str], None]) -> Callable[[str], str]:

@@ -28,6 +28,8 @@ from pgstrata.workloads import builtin_workloads
 
 _HASH: Final = 12
 _CONFIG: Final = ".config"
+_USUAL_BUILD: Final = "make -j$(nproc) bzImage modules"
+"""The shell counts the CPUs: the same command is the same build on a machine that has got more of them."""
 _LINUX: Final = "Linux"
 
 
@@ -176,7 +178,7 @@ def ask_kernels(file: Path, text: str, repository: Path, *, build: str | None, c
     opened = open_repository(LocalHost(), os.path.normpath(repository.absolute()), _LINUX)
     recipe = KernelRecipe(
         config=_read_config(config or repository / _CONFIG, opened),
-        command=f"make -j{capacity.cpus} bzImage modules" if build is None else build,
+        command=_USUAL_BUILD if build is None else build,
     )
     recipe.require()
     commits = opened.range(text)

@@ -181,7 +181,7 @@ def bisect(
         typer.Option(
             "--build",
             metavar="COMMAND",
-            help="Command that builds each commit of Linux; default make -jCPUS bzImage modules.",
+            help="Command that builds each commit of Linux; default make -j$(nproc) bzImage modules.",
         ),
     ] = None,
     config: Annotated[

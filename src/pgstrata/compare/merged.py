@@ -65,6 +65,7 @@ def _asked(experiment: Experiment) -> dict[str, object]:
         "threshold": experiment.threshold,
         "baseline": experiment.baseline,
         "cells": tuple(cell.identity for cell in experiment.cells),
+        "synthetic": experiment.synthetic,
         "environments": tuple((each.name, each.control) for each in experiment.environments),
     }
 

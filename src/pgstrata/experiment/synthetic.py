@@ -13,7 +13,7 @@ from pgstrata.units import parse_ratio
 _KEYS: Final = ("kernel", "change", "scatter")
 _REMEDY: Final = 'write { kernel = "6.12", change = "-9 %", scatter = "1 %" }'
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+[A-Za-z0-9._+-]*")
-_CANDIDATE: Final = re.compile(r"^(\d+\.\d+)-rc")
+_SHORT: Final = re.compile(r"^(\d+\.\d+)(?=-|$)")
 _MOST_SCATTER: Final = 0.5
 
 
@@ -31,8 +31,8 @@ def read_synthetic(value: object) -> Synthetic:
         raise WrongValueError(f"a change of {change * 100:g} % is not between -100 and 100 %, or is none", _REMEDY)
     if not 0 <= scatter < _MOST_SCATTER:
         raise WrongValueError(f"a scatter of {scatter * 100:g} % is not between 0 and 50 %", _REMEDY)
-    # a tag such as v6.9-rc3 is the release 6.9.0-rc3
-    kernel = _CANDIDATE.sub(r"\1.0-rc", kernel)
+    # the tags v6.9-rc3 and v6.9 are the releases 6.9.0-rc3 and 6.9.0, of which the former comes first
+    kernel = _SHORT.sub(r"\1.0", kernel)
     return Synthetic(kernel=kernel, factor=1 + change, scatter=scatter)
 
 

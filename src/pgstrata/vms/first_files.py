@@ -42,6 +42,13 @@ def make_first_files(here: Host, busybox: str, root: Path, release: str) -> byte
     return make_initramfs(Path(busybox).read_bytes(), contents)
 
 
+def require_no_links(root: Path) -> None:
+    """HostNotFitError for a symbolic link in what a build has installed: root reads these files, and gives them out."""
+    link = next((path for path in root.rglob("*") if path.is_symlink()), None)
+    if link is not None:
+        raise unfit(str(link), "the build has installed a symbolic link")
+
+
 def require_inside(root: Path, path: Path) -> None:
     """HostNotFitError where something unpacked is not there, or is elsewhere."""
     if not path.exists():

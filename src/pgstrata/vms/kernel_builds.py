@@ -36,7 +36,7 @@ from pgstrata.system import files, reading
 from pgstrata.system.commands import empty_folder
 from pgstrata.system.trees import copy_tree
 from pgstrata.system.users import UserIds
-from pgstrata.vms.first_files import make_first_files, require_inside
+from pgstrata.vms.first_files import make_first_files, require_inside, require_no_links
 from pgstrata.vms.initramfs import BUSYBOX, make_initramfs
 from pgstrata.vms.kernels import modules_in_order
 
@@ -45,6 +45,7 @@ FACTS: Final = "kernel.json"
 _RECIPE: Final = "1"  # another one wherever kernels are built otherwise than before
 _OWN: Final = re.compile(r".*-g(?P<commit>[0-9a-f]{12})\.(?P<key>[0-9a-f]{8})")
 _COMMIT, _KEY = 12, 8
+_FOLDER: Final = re.compile(r"[0-9a-f]{12}\.[0-9a-f]{8}")
 _LONG: Final = 4 * 3600.0
 _LOG: Final = "build.log"
 _TAIL: Final = 8
@@ -60,8 +61,10 @@ _ERROR: Final = re.compile(r"\berror:|No rule to make target|: not found|undefin
 _MOST_SAID: Final = 160
 _LARGEST_OWN: Final = 128
 """Larger exit codes are those of a shell whose command was ended by a signal; such codes below 0 are signals, too."""
-_KILLED: Final = ("Killed signal terminated program", "Terminated signal terminated program")
-"""The words of gcc where its compiler was ended, as by a kernel that is out of memory."""
+_KILLED: Final = re.compile(
+    r"\b(?:Killed|Terminated)\b|\bError 1(?:37|43)\b|\bsignal (?:9|15)\b|out of memory|[Cc]annot allocate memory"
+)
+"""The words of make, shells, compilers and linkers where a program was ended from outside, or had no memory."""
 # Kernels before 3.7 know only the older name.
 _CONFIGURE: Final = 'make -s "$@" olddefconfig || make -s "$@" oldnoconfig'
 # `modules.order` lists the modules that were built; a kernel without any has none, or an empty one.
@@ -163,6 +166,7 @@ class KernelBuilder:
             try:
                 self._compile(commit, name, work, log)
                 copy_tree(work / "stage", partial, reader=ids, for_all=True)
+                require_no_links(partial)
             finally:
                 host.run(Command(argv=empty_folder(str(work))), timeout=_LONG, check=False)
             release = self._check_release(partial, commit, name, log)
@@ -238,7 +242,7 @@ class _Make:
         lines = (done.complaints.strip() or done.text).splitlines()
         if find_disk_full("\n".join(lines)):
             raise DiskFullError("the disk is full while a kernel is built", where=str(self.log), remedy=DISK_REMEDY)
-        if not 0 < done.code <= _LARGEST_OWN or any(sign in line for line in lines for sign in _KILLED):
+        if not 0 < done.code <= _LARGEST_OWN or any(map(_KILLED.search, lines)):
             raise HostNotFitError(
                 f"the build of a kernel was ended from outside: {name} ended with exit code {done.code}",
                 where=self.where,
@@ -273,7 +277,8 @@ def find_built(cache: str, release: str) -> Path | None:
 
 def list_built(cache: str) -> tuple[Path, ...]:
     """The folders of all kernels that were built from commits."""
-    return tuple(sorted(path.parent for path in Path(cache, PLACE).glob(f"*/{FACTS}")))
+    found = (path.parent for path in Path(cache, PLACE).glob(f"*/{FACTS}"))
+    return tuple(sorted(folder for folder in found if _FOLDER.fullmatch(folder.name)))
 
 
 def read_release(folder: Path) -> str:

@@ -165,7 +165,8 @@ class VirtualMachine:
         while True:
             console = self._read(self.console)
             if self._process is None or self._process.poll() is not None:
-                raise self._failed("QEMU ended before the machine was up", self._read(f"{self.console}.qemu"))
+                # the kernel need not be at fault: a port may be taken, or QEMU was ended
+                raise self._failed("QEMU ended before the machine was up", self._read(f"{self.console}.qemu"), asked="")
             if panic := find_panic(console):
                 raise self._failed(panic, console)
             if self._ssh("true", timeout=15.0):
@@ -174,13 +175,13 @@ class VirtualMachine:
                 raise self._failed(f"ssh could not reach it within {_PATIENCE:g} s", console)
             self._clock.sleep(_PAUSE)
 
-    def _failed(self, what: str, said: str) -> BootFailedError:
+    def _failed(self, what: str, said: str, *, asked: str | None = None) -> BootFailedError:
         return BootFailedError(
             f"the virtual machine {self.image.name} does not come up with {self.boot.text}: {what}",
             where=self.console,
             details=last_lines(said),
             remedy="read its whole console in that file; choose another kernel, or other words of the command line",
-            asked=self.boot.text,
+            asked=self.boot.text if asked is None else asked,
         )
 
     def require_alive(self) -> None:

@@ -109,6 +109,7 @@ def answer_json(answer: Answer, *, why: bool = False) -> str:
         "baseline": _environment(experiment.environment(experiment.baseline)),
         "metric": experiment.metric,
         "threshold": experiment.threshold,
+        **({"declared": True} if experiment.synthetic is not None else {}),
         "comparisons": [_comparison(plan, comparison) for comparison in answer.comparisons],
         "pairs": [_comparison(plan, comparison) for comparison in answer.pairs],
         "rig": _rig(study),
