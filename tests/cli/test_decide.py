@@ -221,6 +221,6 @@ def test_declared_values_are_refused_also_as_an_export(tmp_path):
     rows = "".join(
         f"{block},{name},synthetic,{value}\n" for block in range(9) for name, value in (("a", 1000), ("b", 910))
     )
-    done = decide(tmp_path, f"block,environment,metric,value\n{rows}")
+    done = decide(tmp_path, f"block,environment,metric,value\n{rows}", "--baseline", "a")
     assert done.returncode == 2
     assert "declared under [synthetic], not measured" in done.stderr

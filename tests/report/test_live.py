@@ -77,7 +77,7 @@ def words(found):
     ("load", "commits", "outcome", "said"),
     [
         ((8, 2), (60, 100), Outcome.INCIDENT, "transactions were slower"),
-        ((4, 2), (200, 100), Outcome.MORE, "there was more demand, and no transaction became slower"),
+        ((4, 2), (200, 100), Outcome.MORE, "there was more demand, and transactions did not become slower"),
         ((1, 2), (50, 100), Outcome.FEWER, "there was less demand"),
         ((8, 2), (200, 100), Outcome.SATURATED, "more transactions came"),
         ((2, 2), (100, 100), Outcome.SAME, "No change was found"),
@@ -110,7 +110,7 @@ def test_wait_statement_application_and_blocker_are_named():
         in said
     )
     assert "by slower calls" in said
-    assert "1 gap without a look" in said
+    assert "1 gap in the recording" in said
 
 
 def test_foreign_text_is_text_everywhere():

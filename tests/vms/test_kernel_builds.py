@@ -63,7 +63,10 @@ def test_a_build_is_named_by_its_commit_and_kept_by_commit_configuration_and_com
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (("$(VERSION)$(LOCALVERSION)", "6.1.0-mine"), "the kernel calls itself '6.1.0-mine'"),
+        (
+            ("$(VERSION)$(LOCALVERSION)", "6.1.0-mine"),
+            "the release of the kernel is '6.1.0-mine', without the LOCALVERSION",
+        ),
         (("kernel/virtio_net.ko ", ""), "lacks drivers without which a virtual machine cannot start: virtio_net"),
         (("@cp behaviour", "@cp nothing"), "cp: cannot stat 'nothing'"),
     ],
@@ -89,7 +92,7 @@ def test_what_a_commit_does_not_give_is_its_own_fault(tree, builds, change, said
 )
 def test_a_build_that_was_killed_is_not_the_fault_of_its_commit(tree, builds, change):
     commit = tree.commit("Other", behaviour="100", makefile=MAKEFILE.format(minor=1).replace(*change))
-    with pytest.raises(HostNotFitError, match="was ended from outside"):
+    with pytest.raises(HostNotFitError, match="the build of a kernel was killed"):
         builds.build(commit)
 
 

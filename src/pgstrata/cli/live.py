@@ -19,13 +19,15 @@ def watch(
         str, typer.Argument(metavar="DSN", help="A running server: SERVICE, postgresql://… or host=… dbname=….")
     ],
     archive: Annotated[Path, typer.Option("--archive", metavar="DIR", help="Folder of the archive, made if missing.")],
-    keep: Annotated[str, typer.Option("--keep", metavar="TIME", help="How long the past is kept.")] = "30d",
+    keep: Annotated[str, typer.Option("--keep", metavar="TIME", help="How long records are kept.")] = "30d",
     detail: Annotated[
         str,
-        typer.Option("--keep-seconds", metavar="TIME", help="How long it is kept by the second, then by the minute."),
+        typer.Option(
+            "--keep-seconds", metavar="TIME", help="How long single seconds are kept; afterwards only minutes."
+        ),
     ] = "7d",
     size: Annotated[
-        str, typer.Option("--keep-size", metavar="SIZE", help="Largest size; the oldest goes first.")
+        str, typer.Option("--keep-size", metavar="SIZE", help="Largest size; the oldest records go first.")
     ] = "1GB",
     no_query_text: Annotated[
         bool, typer.Option("--no-query-text", help="Only ids or hashes of statements, no texts.")
@@ -34,9 +36,9 @@ def watch(
         str | None, typer.Option("--duration", metavar="TIME", help="Stop after this time; otherwise at Ctrl-C.")
     ] = None,
 ) -> None:
-    """Record what a running server does: sessions each second, statements each ten, its statistics, its host.
+    """Record a running server: its sessions every second, statements every ten, its statistics, its host.
 
-    It only reads there, by one connection with short timeouts; membership of pg_monitor suffices. It goes on when the
+    It only reads, through one connection with short timeouts. Membership in pg_monitor is enough. It goes on when the
     server is restarted.
     """
     from pgstrata.app.watching.watch import Watching, WatchTask
@@ -79,7 +81,8 @@ def _size_of(text: str) -> int:
 
 
 Begin = Annotated[
-    str | None, typer.Option("--from", metavar="TIME", help="Such as 13:28, of the archive's last day, or ISO 8601.")
+    str | None,
+    typer.Option("--from", metavar="TIME", help="Such as 13:28, within the archive's last 24 hours, or ISO 8601."),
 ]
 End = Annotated[str | None, typer.Option("--to", metavar="TIME", help="The archive's end if not given.")]
 Against = Annotated[
@@ -102,10 +105,10 @@ def explain(
     format_: Format = None,
     no_query_text: NoQueryText = False,
 ) -> None:
-    """Why was a live server slow? A window of an archive against another one, by default the time before.
+    """Explain why a live server was slow: compare a window of an archive with another, by default the time before.
 
-    Says whether it was slower at all, where the extra load is, who blocked, and whether statements were called more
-    often or became slower.
+    The answer says whether it was slower at all, where the extra load is, who blocked, and whether statements were
+    called more often or became slower.
     """
     from pgstrata import __version__
     from pgstrata.app.explain import load_explanation
@@ -127,9 +130,9 @@ def window(
     format_: Format = None,
     no_query_text: NoQueryText = False,
 ) -> None:
-    """What a live server did in a window of an archive: load, statements, blockers, server, host.
+    """Show a window of an archive by itself: load, statements, blockers, server, host.
 
-    With --against it is what `explain` says of the difference.
+    With --against it does the same as `explain`.
     """
     from pgstrata import __version__
     from pgstrata.app.explain import load_profile

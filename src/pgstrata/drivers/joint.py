@@ -107,7 +107,7 @@ class JointDriver:
                 if other["version"] != first["version"]:
                     raise HostNotFitError(
                         f"{self.name} is {first['version']} on {self._places[0].generator.host.name} and "
-                        f"{other['version']} there: one load needs one version",
+                        f"{other['version']} on {place.generator.host.name}: one load needs one version",
                         where=place.generator.host.name,
                         remedy=f"install the same version of {self.name} on all machines of this client",
                     )
@@ -209,7 +209,7 @@ def _whole_part(rate: float, begun: int, clients: int, cell: Cell) -> float:
     part = float(round(rate * (begun + clients) / cell.clients) - round(rate * begun / cell.clients))
     if part <= 0:
         raise UsageError(
-            f"a rate of {rate:.0f} transactions per second cannot be divided among the machines of its clients",
+            f"a rate of {rate:.0f} transactions per second is too low to be divided among the client machines",
             where=cell.identity,
             remedy="raise the rate, or let the load come from fewer machines",
         )

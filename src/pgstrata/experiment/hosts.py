@@ -94,7 +94,7 @@ def parse_clients(level: object) -> ClientLevel:
     """
     parts = level if isinstance(level, list) else level.split(",") if isinstance(level, str) else None
     if parts is None or not all(isinstance(part, str) for part in parts):
-        raise WrongValueError(f"must name the machine of the client, or several, not be {kind_of(level)}", _EXAMPLES)
+        raise WrongValueError(f"must be the name of a machine, or a list of names, not {kind_of(level)}", _EXAMPLES)
     if not parts:
         raise WrongValueError("the list of clients is empty", _EXAMPLES)
     return _together([part.strip() for part in parts])
@@ -106,7 +106,7 @@ def _together(words: Sequence[str]) -> ClientLevel:
     if _SAME in words:
         raise WrongValueError('"same" cannot be combined with other machines', _OF_SEVERAL)
     if len(words) > MOST_MACHINES:
-        what = f"one load cannot come from {len(words):,} machines, only from {MOST_MACHINES}"
+        what = f"one load can come from at most {MOST_MACHINES} machines, not from {len(words):,}"
         raise WrongValueError(what, "name fewer machines, each with more clients")
     hosts = [_parse_client(word) for word in words]
     double = next((word for number, word in enumerate(words) if hosts[number] in hosts[:number]), None)

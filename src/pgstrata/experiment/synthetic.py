@@ -28,7 +28,7 @@ def read_synthetic(value: object) -> Synthetic:
         raise WrongValueError("kernel is not a version in quotes", _REMEDY)
     change, scatter = _read_ratio(value, "change"), _read_ratio(value, "scatter")
     if not -1 < change < 1 or not change:
-        raise WrongValueError(f"a change of {change * 100:g} % is not between -100 and 100 %, or is none", _REMEDY)
+        raise WrongValueError(f"a change of {change * 100:g} % is not between -100 and 100 %, or is 0", _REMEDY)
     if not 0 <= scatter < _MOST_SCATTER:
         raise WrongValueError(f"a scatter of {scatter * 100:g} % is not between 0 and 50 %", _REMEDY)
     # the tags v6.9-rc3 and v6.9 are the releases 6.9.0-rc3 and 6.9.0, of which the former comes first
@@ -38,9 +38,11 @@ def read_synthetic(value: object) -> Synthetic:
 
 def _read_ratio(table: dict[str, object], key: str) -> float:
     given = table.get(key, "0 %")
-    sign, text = (-1, given[1:]) if isinstance(given, str) and given.startswith("-") else (1, given)
+    if not isinstance(given, str):
+        raise WrongValueError(f"{key} is not a ratio in quotes", _REMEDY)
+    sign, text = (-1, given[1:]) if given.startswith("-") else (1, given)
     try:
-        return sign * parse_ratio(text.strip()) if isinstance(text, str) else float("nan")
+        return sign * parse_ratio(text.strip())
     except ValueError:
         raise WrongValueError(f"{key} is not a ratio", _REMEDY) from None
 

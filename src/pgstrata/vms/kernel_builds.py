@@ -94,7 +94,7 @@ class KernelRecipe:
             raise UsageError(
                 f"the build command sets {wrong.partition('=')[0]}, which pgstrata needs for itself",
                 where="--build",
-                remedy="take it out: the kernel is built in a folder of its own, and its release names the commit",
+                remedy="remove it: the kernel is built in a folder of its own, and its release names the commit",
             )
 
     @property
@@ -136,7 +136,7 @@ class KernelBuilder:
 
         Raises:
             UsageError: the command cannot be used.
-            HostNotFitError: a program is missing, the cache cannot be written, or the build was ended from outside.
+            HostNotFitError: a program is missing, the cache cannot be written, or the build was killed.
             DiskFullError: no room.
             PgstrataError: the commit cannot be built, or lacks drivers; its `what` has the reason in one line.
         """
@@ -195,9 +195,9 @@ class KernelBuilder:
         said = reading.read_regular(partial / "release", most=sizes.MARKER).decode("utf-8", "replace").strip()
         if not said.endswith(f"-g{name}") or "/" in said:
             raise PgstrataError(
-                f"the kernel calls itself {said!r:.80}, and not by the name that its build was given (LOCALVERSION)",
+                f"the release of the kernel is {said!r:.80}, without the LOCALVERSION that pgstrata gave its build",
                 where=self._where(commit),
-                remedy=f"let the build command leave LOCALVERSION alone; the whole log is in {log}",
+                remedy=f"do not change LOCALVERSION in the build command; the whole log is in {log}",
             )
         return said
 
@@ -244,10 +244,10 @@ class _Make:
             raise DiskFullError("the disk is full while a kernel is built", where=str(self.log), remedy=DISK_REMEDY)
         if not 0 < done.code <= _LARGEST_OWN or any(map(_KILLED.search, lines)):
             raise HostNotFitError(
-                f"the build of a kernel was ended from outside: {name} ended with exit code {done.code}",
+                f"the build of a kernel was killed: {name} ended with exit code {done.code}",
                 where=self.where,
                 details=tuple(lines[-_TAIL:]),
-                remedy=f"give the same command again; if memory ran out, with fewer jobs (-j); log: {self.log}",
+                remedy=f"give the same command again, with fewer jobs (-j) if memory ran out; log: {self.log}",
             )
         ended = f"{name} ended with exit code {done.code}"
         raise PgstrataError(

@@ -317,7 +317,7 @@ class Recorder:
             self.archive.flush(moment)
         except DiskFullError as error:
             if not self._full:
-                self.tell(f"{error.what}: what comes is kept in memory for a while; free some space")
+                self.tell(f"{error.what}: new records are kept in memory for a while; free some space")
             self._full = True
         else:
             self._full = False
@@ -327,4 +327,4 @@ class Recorder:
             found = self.archive.tidy(moment)
             if found is not None and found.by_size:
                 self._event(EventKind.THINNED)
-                self.tell("the archive has reached its size: the oldest was thinned")
+                self.tell("the archive has reached its size limit: its oldest records were thinned")

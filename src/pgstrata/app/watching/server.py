@@ -99,7 +99,7 @@ def observe_server(session: ServerSession) -> LiveServer:
     (line,) = whole_lines(session.rows((files(live) / "sql" / "server.sql").read_text("utf-8"))) or ("",)
     words = line.split("\t")
     if len(words) != len(_FIELDS):
-        raise ParseError(f"unknown shape of the server's answer: {line[:200]!r}")
+        raise ParseError(f"the server's answer has an unexpected format: {line[:200]!r}")
     said = dict(zip(_FIELDS, words, strict=True))
     require_read_only(said["read_only"])
     if int(said["number"]) < OLDEST:

@@ -83,6 +83,7 @@ def watch(task: WatchTask, begun: Callable[[Watching], None], tell: Callable[[st
 def _check(keep: Keep) -> None:
     if keep.size < LEAST_SIZE:
         remedy = "give at least 16MB; a day takes up to 50 MB in full detail"
-        raise UsageError("an archive of that size holds too little", where="--keep-size", remedy=remedy)
+        raise UsageError("an archive of this size is too small", where="--keep-size", remedy=remedy)
     if keep.total < LEAST_TIME or keep.detail < LEAST_TIME:
-        raise UsageError("an archive of that time holds too little", where="--keep", remedy="give at least 1h")
+        where = "--keep" if keep.total < LEAST_TIME else "--keep-seconds"
+        raise UsageError("records would be kept for too short a time", where=where, remedy="give at least 1h")

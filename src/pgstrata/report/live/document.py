@@ -44,12 +44,11 @@ from pgstrata.report.sentences.causes import readable
 
 _LOAD = (
     "Load is the mean number of sessions in a statement; the time per transaction is load divided by throughput. "
-    "Rows add up to the change of the load. What is pale is unresolved: it may be chance, with regard to the number of "
-    "rows."
+    "Rows add up to the change of the load. Pale rows are not resolved: among so many rows, such changes may be chance."
 )
 _CALLS = (
-    "As pg_stat_statements counted: seconds of executing per second. Slower: the calls took longer. Demand: as many "
-    "more calls as there were more transactions. Mix: the other calls. The three add up to the change."
+    "Seconds of execution per second, as counted by pg_stat_statements. The change is the sum of three parts. Slower: "
+    "each call took longer. Demand: calls changed with the number of transactions. Mix: other changes of calls."
 )
 _HOST = "Only what changed is shown, the largest change first."
 

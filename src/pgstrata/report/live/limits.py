@@ -7,11 +7,11 @@ from typing import Final
 
 LIMITS: Final = {
     "no_pg_monitor": "sessions of other roles are not seen: GRANT pg_monitor TO the recorder's role",
-    "no_activities": "track_activities is off, so that nobody knows what sessions do: set it to on",
+    "no_activities": "track_activities is off, so the server does not show what sessions do: set it to on",
     "statements_not_loaded": "pg_stat_statements is not loaded: calls and latencies of statements are not known",
     "no_extension": "the extension pg_stat_statements is not in this database: calls and latencies of statements are "
     "not known; run CREATE EXTENSION pg_stat_statements, or connect to a database that has it",
-    "no_query_ids": "the server gives sessions no query ids: statements are told apart by their normalised texts",
+    "no_query_ids": "the server gives no query ids: statements are identified by their normalised texts",
     "no_host": "the server is on another machine: CPU, memory and disks of its host are not seen",
     "standby": "the server is a standby: its throughput counts read-only transactions",
     "newer_server": "the server is newer than this pgstrata: statistics that are new in it are not read",

@@ -175,17 +175,17 @@ def _say_outcome(found: Explained) -> str:
             )
         case Outcome.MORE:
             return (
-                f"From {when} there was more demand, and no transaction became slower: {_rates(throughput)}, "
+                f"From {when} there was more demand, and transactions did not become slower: {_rates(throughput)}, "
                 f"{render_change(throughput)}; {_say_unchanged(time, per)}"
             )
         case Outcome.FEWER:
             return (
-                f"From {when} there was less demand, and no transaction became slower: {_rates(throughput)}, "
+                f"From {when} there was less demand, and transactions did not become slower: {_rates(throughput)}, "
                 f"{render_change(throughput)}; {_say_unchanged(time, per)}"
             )
         case Outcome.OTHER_MIX:
             return (
-                f"From {when} other statements ran: the extra load is theirs, not that of slower transactions; load "
+                f"From {when} other statements ran: the extra load comes from them, not from slower transactions; load "
                 f"{load.value:.2f} instead of {load.reference:.2f} active sessions, {render_change(load)}; throughput "
                 f"{_rates(throughput)}, {render_change(throughput)}"
             )
@@ -257,8 +257,8 @@ def _say_rows(found: Explained) -> Iterator[str]:
             yield f"Then {where}, application {name_application(row.application)}: {share}"
     if not rows:
         yield (
-            f"The load rose by {render_sessions(extra, signed=True)} active sessions; no single wait event, statement "
-            "and application is resolved in it"
+            f"The load changed by {render_sessions(extra, signed=True)} active sessions; no combination of wait event, "
+            "statement and application certainly has a large part in that"
         )
 
 
@@ -276,7 +276,7 @@ def say_blocker(blocker: RootBlocker, texts: Mapping[str, str]) -> str:
     process = f" (process {pids})" if blocker.pids else ""
     held = f"; its transaction had been open for up to {render_duration(blocker.held)}" if blocker.held else ""
     return (
-        f"At the head of those that blocked was {name_blocker(blocker.root, texts)}{process}: "
+        f"At the head of the blocking chain was {name_blocker(blocker.root, texts)}{process}: "
         f"{blocker.value:.2f} sessions waited behind it on average{held}"
     )
 
@@ -297,7 +297,7 @@ def _say_calls(found: Explained) -> Iterator[str]:
             ("another mix of statements", sum(change.by_mix for change in changes)),
         )
         said = ", ".join(f"{render_sessions(part, signed=True)} by {name}" for name, part in parts)
-        yield f"Statements took {render_sessions(total, signed=True)} seconds per second more: {said}"
+        yield f"Execution time of statements changed by {render_sessions(total, signed=True)} s per second: {said}"
     for change in changes[:_MOST_TOLD]:
         if _reads_more(change, total):
             more = f"{change.blocks_per_call:.3g} blocks a call instead of {change.reference_blocks_per_call:.3g}"
@@ -322,9 +322,9 @@ def doubt_sentences(found: Explained) -> Iterator[str]:
         if window.gaps:
             gaps = ", ".join(say_window(gap) for gap in window.gaps[:3])
             more = f" and {len(window.gaps) - 3} more" if len(window.gaps) > 3 else ""  # noqa: PLR2004
-            yield f"the {name} has {render_count(len(window.gaps), 'gap')} without a look: {gaps}{more}"
+            yield f"the {name} has {render_count(len(window.gaps), 'gap')} in the recording: {gaps}{more}"
         if window.unit > 1:
-            yield f"the {name} was read by the minute"
+            yield f"the {name} was read from sums of minutes, not from seconds"
     if not why.calls and not {"no_extension", "statements_not_loaded"} & set(found.facts.limits):
-        yield "pg_stat_statements was not counted in one of the windows: it is looked at every 10 s"
-    yield "sessions are looked at once a second: what lasts less is seen by its share of many looks"
+        yield "one of the windows has no counts of pg_stat_statements, which is read every 10 s"
+    yield "sessions are sampled once a second: a shorter wait is in some samples only, in proportion to its duration"

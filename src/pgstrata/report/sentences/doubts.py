@@ -21,16 +21,16 @@ _SUSPECT: Final = "suspect_runs"
 _MOST_PLACES: Final = 2
 _OF_KINDS: Final[Mapping[str, str]] = {
     "anomalies_differ": "in {number} comparisons the runs of one environment stray more often",
-    "autovacuums_differ": "autovacuum worked more beside one of the two environments in {number} comparisons",
+    "autovacuums_differ": "in {number} comparisons autovacuum worked more during the runs of one environment",
     "checkpoints_differ": "the number of checkpoints differs between the two environments in {number} comparisons",
-    "neighbours_differ": "in {number} comparisons other processes used the CPU beside one of the two environments "
-    "only: random order lets this happen to either, and it widens the intervals",
+    "neighbours_differ": "in {number} comparisons other processes used the CPU during the runs of only one of the two "
+    "environments: random order lets this happen to either, and it widens the intervals",
     "not_steady": "{number} times the first fifth of the runs differs from the rest: a longer warm-up (warmup) or "
     "longer runs would show the steady state",
     "small_and_early": "{number} differences are small and were found early, so they may look larger than they are: "
     "confirm them in a fresh study",
-    "wal_differs": "WAL per transaction differs by more than a factor of two in {number} comparisons: full-page images "
-    "after a checkpoint weigh more on fewer transactions",
+    "wal_differs": "WAL per transaction differs by more than a factor of two in {number} comparisons: after a "
+    "checkpoint, full-page images weigh more when they are shared by fewer transactions",
 }
 """What many doubts of one kind mean for the reader; others are represented by the first of them."""
 _OF_SUSPECTS: Final[Mapping[str, str]] = {
