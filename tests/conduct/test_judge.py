@@ -12,7 +12,7 @@ import records
 from guard_book import observe
 from pgstrata.collectors.hostfacts.parse import parse_host_facts
 from pgstrata.collectors.procfs.sampler import ProcfsCollector
-from pgstrata.conduct.derive import derive_record
+from pgstrata.conduct.derive import begun_apart, derive_record
 from pgstrata.conduct.judge import judge_run, lag_growth
 from pgstrata.drivers.pgbench.parse import PgbenchParser, parse_result
 from pgstrata.model.experiment import Allow
@@ -20,6 +20,7 @@ from pgstrata.model.guards import GUARDS, Force
 from pgstrata.model.metrics import SCHEDULE_LAG, Series
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunStatus, Validity
+from pgstrata.ports.clients import STARTS, FurtherClient, render_start
 from pgstrata.report.sentences.reasons import say_reason
 
 CAPTURES = Path(__file__).parents[1] / "captures"
@@ -143,6 +144,33 @@ def test_a_client_on_another_machine_is_saturated_by_its_own_cpus():
     facts = {"host.cpus": "1", "client.threads": "8"}
     assert codes(judge(facts=facts, client_cpu=3.0)) == ["client_saturated"]
     assert codes(judge(facts={**facts, "client.cpus": "8"}, client_cpu=3.0)) == []
+
+
+def test_of_several_machines_of_the_client_each_is_judged_by_its_own_threads_and_cpus():
+    facts = {"client.threads": "4", "client.cpus": "4", "host.cpus": "16"}
+
+    def of_two(first, second):
+        """CPUs that the clients used on a machine with four and on one with two, in 10 s."""
+        further = FurtherClient(cpu=10 * second, transport_pids=(), threads=4, cpus=2)
+        header = replace(HEADER, client_cpu=10 * (first + second), further_clients=(further,))
+        return codes(judge(header, facts=facts, client_cpu=first + second))
+
+    assert of_two(3.0, 1.5) == []
+    assert of_two(3.9, 0.5) == ["client_saturated"]
+    assert of_two(0.5, 1.95) == ["client_saturated"]
+
+
+def test_a_further_machine_of_the_client_that_is_emulated_is_told():
+    assert codes(judge(facts={"client.2.host.emulation": "QEMU"})) == ["emulated"]
+
+
+def test_machines_that_began_apart_make_a_run_suspect():
+    def begun(*delays):
+        lines = "".join(render_start(f"far{n}", 100.0, f"{100.0 + delay}") for n, delay in enumerate(delays))
+        return [each.code for each in begun_apart(HEADER, {STARTS: lines.encode()})]
+
+    assert begun(0.05, 0.1) == []
+    assert begun(0.0, 0.2) == ["began_apart"]
 
 
 def test_the_limit_of_foreign_cpu_grows_with_the_host():

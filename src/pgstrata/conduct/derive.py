@@ -71,7 +71,7 @@ def derive_record(
         doubts = (
             *_doubts(evidence, window, collectors),
             *_unbounded(header, crossing),
-            *_begun_apart(header, evidence),
+            *begun_apart(header, evidence),
         )
     except ParseError as error:
         unreadable = Reason(code="unreadable", said=str(error))
@@ -103,7 +103,7 @@ def _unbounded(header: RunHeader, crossing: Crossing | None) -> tuple[Reason, ..
     return doubt_crossing(crossing, header.search.objective)
 
 
-def _begun_apart(header: RunHeader, evidence: Mapping[str, bytes]) -> tuple[Reason, ...]:
+def begun_apart(header: RunHeader, evidence: Mapping[str, bytes]) -> tuple[Reason, ...]:
     """Machines of one load that did not begin together."""
     delays = [
         parse_delays(content)
