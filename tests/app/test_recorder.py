@@ -271,3 +271,82 @@ def _interrupt_after(clock, seconds):
         clock.advance(time)
 
     return sleep
+
+
+class Heard:
+    """A follower that keeps what it is told; `fails` names the call at which it fails."""
+
+    name = "the listener"
+
+    def __init__(self, fails=""):
+        self.seconds, self.events, self.texts, self.calls, self.fails = [], [], {}, [], fails
+
+    def _call(self, name):
+        self.calls.append(name)
+        if name == self.fails:
+            raise RuntimeError("broken")
+
+    def begin(self, facts, limits):
+        self._call("begin")
+        self.facts, self.limits = facts, limits
+
+    def follow(self, second):
+        self._call("follow")
+        self.seconds.append(second)
+
+    def learn(self, texts):
+        self._call("learn")
+        self.texts |= texts
+
+    def note(self, event):
+        self._call("note")
+        self.events.append(event.kind)
+
+    def saved(self, moment):
+        self._call("saved")
+
+    def close(self):
+        self._call("close")
+
+
+def test_followers_are_told_what_is_recorded(tmp_path):
+    heard = Heard()
+    rig = Rig(tmp_path / "archive", followers=(heard,))
+    rig.recorder.begin()
+    rig.run(40)
+    _, window, texts = rig.end()
+    assert [second.moment for second in heard.seconds] == list(range(window.span.begin, window.span.end))
+    assert all(second.look is not None for second in heard.seconds)
+    rates = [second.server["commits"] for second in heard.seconds if second.server]
+    assert rates == pytest.approx(known(window), abs=0.001)
+    counted = [second.counted for second in heard.seconds if second.counted]
+    assert sum(each.uses["42"].calls for each in counted) == window.statements["42"].calls
+    assert math.fsum(each.spent for each in counted) > 0
+    assert heard.texts == texts
+    assert heard.limits == ("no_host",)
+    assert heard.events == [EventKind.STARTED, EventKind.STOPPED]
+    assert (heard.calls[0], heard.calls[-1]) == ("begin", "close")
+
+
+@pytest.mark.parametrize("call", ["begin", "follow", "learn", "note", "saved", "close"])
+def test_a_follower_that_fails_is_left_out_and_the_others_go_on(tmp_path, call):
+    failing, heard = Heard(fails=call), Heard()
+    rig = Rig(tmp_path / "archive", followers=(failing, heard))
+    rig.recorder.begin()
+    rig.run(40)
+    _, window, _ = rig.end()
+    assert sum(window.looks) == len(heard.seconds) == 40
+    assert failing.calls[-1] == call
+    assert failing.calls.count(call) == 1
+    assert rig.told[-1] == "the listener failed and was stopped; recording goes on (RuntimeError: broken)"
+
+
+def test_seconds_without_a_connection_have_no_look(tmp_path):
+    heard = Heard()
+    rig = Rig(tmp_path / "archive", followers=(heard,))
+    rig.recorder.begin()
+    rig.run(5)
+    rig.server.broken = "gone"
+    rig.run(5)
+    rig.end()
+    assert [second.look is None for second in heard.seconds] == [False] * 5 + [True] * 5

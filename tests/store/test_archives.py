@@ -98,7 +98,9 @@ def test_another_server_is_not_recorded_into_the_same_archive(tmp_path):
     writer.close()
 
 
-@pytest.mark.parametrize(("number", "said"), [(2, "knows formats up to 1"), (0, "damaged")])
+@pytest.mark.parametrize(
+    ("number", "said"), [(3, "knows formats up to 2"), (1, "record into another folder"), (0, "damaged")]
+)
 def test_an_archive_of_another_format_is_refused(tmp_path, number, said):
     make_archive(tmp_path / "a", 5, lambda _: Second({WORKING: 1}))
     with closing(sqlite3.connect(tmp_path / "a" / ARCHIVE)) as connection:

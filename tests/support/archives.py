@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from pgstrata.model.archive import ArchiveEvent, Blocking, EventKind, SessionClass, SessionsLook, StatementUse
+from pgstrata.ports.recording import Counted
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
 
@@ -45,7 +46,7 @@ def make_archive(folder, seconds, tell, *, begin=START, keep=None, uses=None, fa
         if second.host:
             writer.add_host(moment, 1.0, second.host)
         if uses and number % 10 == 9:
-            writer.add_uses(moment + 1, 10.0, uses(number), complete=True)
+            writer.add_counted(moment + 1, counted(uses(number)))
         if number % 600 == 599:
             writer.flush(moment)
     writer.add_texts(texts or {})
@@ -58,6 +59,11 @@ def make_archive(folder, seconds, tell, *, begin=START, keep=None, uses=None, fa
 def behind(waiting, root=BLOCKER, pid=4711, held=30, sessions=1):
     """So many sessions of a class behind one."""
     return {Blocking(waiting=waiting, root=root, pid=pid, held=held): sessions}
+
+
+def counted(uses, seconds=10.0, *, complete=True):
+    """What an interval counted."""
+    return Counted(seconds=seconds, spent=sum(each.seconds for each in uses.values()), uses=uses, complete=complete)
 
 
 def use(calls, seconds, blocks=0.0):

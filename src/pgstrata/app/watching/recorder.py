@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pgstrata.app.watching.followers import Followers
 from pgstrata.app.watching.server import LiveServer, observe_server
 from pgstrata.app.watching.ticker import Ticker
 from pgstrata.collectors.live.counters import (
@@ -34,6 +36,7 @@ from pgstrata.collectors.live.statements import (
 from pgstrata.errors import ArchiveError, DiskFullError, ParseError, PgstrataError, SessionLostError, SqlError
 from pgstrata.model.archive import ArchiveEvent, EventKind, SessionsLook
 from pgstrata.ports.host import Host
+from pgstrata.ports.recording import Counted, Follower, RecordedSecond
 from pgstrata.ports.session import ServerSession
 from pgstrata.store.archives.writer import ArchiveWriter
 
@@ -94,6 +97,7 @@ class Recorder:
         ticker: its seconds.
         tell: says what happens, to whoever watches the recorder.
         query_text: whether texts of statements are kept.
+        followers: are told what is recorded.
     """
 
     connect: Connect
@@ -102,6 +106,7 @@ class Recorder:
     ticker: Ticker
     tell: Tell
     query_text: bool = True
+    followers: tuple[Follower, ...] = ()
     looks: int = 0
     _connected: Connected | None = None
     _lost_since: float = 0.0
@@ -115,6 +120,11 @@ class Recorder:
     _here: bool = False
     _full: bool = False
     _failing: bool = False
+    _second: RecordedSecond = field(default_factory=lambda: RecordedSecond(moment=0))
+    _followers: Followers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._followers = Followers(self.followers, self.tell)
 
     def begin(self) -> LiveServer:
         """Connect for the first time; PgstrataError where that is not possible."""
@@ -140,11 +150,13 @@ class Recorder:
             self._tidy(now)
             if self._connected is not None:
                 self._connected.session.close()
+            self._followers.close()
 
     def step(self, moment: int) -> None:
         """What is due at a second."""
         if step := self.ticker.stepped():
             self._event(EventKind.CLOCK, f"{step:+.0f} s")
+        self._second = RecordedSecond(moment=moment)
         self._look_at_host(moment)
         try:
             if self._connected is None:
@@ -158,6 +170,7 @@ class Recorder:
                 self._event(EventKind.MISSED, error.what)
                 self.tell(f"the server did not answer as expected: {error.what}")
             self._failing = True
+        self._followers.follow(self._second)
         if moment % _FLUSH == 0:
             self._save(moment)
         if moment % _TIDY == 0:
@@ -174,8 +187,10 @@ class Recorder:
             session.close()
             raise
         host = self._here = server.may_be_here and self._runs_here(server.said["backend"])
-        self.archive.add_facts({**server.facts(host=host), "query_text": str(int(self.query_text))})
+        facts = {**server.facts(host=host), "query_text": str(int(self.query_text))}
+        self.archive.add_facts(facts)
         self._connected = Connected(session=session, server=server, host=host)
+        self._followers.begin(facts, self.limits)
         self._started = server.started
         self._failing = False
         return self._connected
@@ -216,6 +231,7 @@ class Recorder:
         server = connected.server
         look = self._sessions.read(connected.look(sessions_statement(server.version)))
         self.archive.add_look(moment, look)
+        self._second = replace(self._second, look=look)
         self.looks += 1
         self._failing = False
         self._note_texts(look)
@@ -232,7 +248,7 @@ class Recorder:
             self._sessions.texts.clear()
             return
         if self._sessions.texts:
-            self.archive.add_texts(self._sessions.texts)
+            self._add_texts(dict(self._sessions.texts))
             self._identities |= dict.fromkeys(self._sessions.texts, "")
             self._sessions.texts.clear()
         self._wanted.update(
@@ -254,6 +270,7 @@ class Recorder:
         if _COMMITS in rates:
             rates[_COMMITS] = max(0.0, rates[_COMMITS] - own / seconds)
         self.archive.add_server(moment, seconds, rates)
+        self._second = replace(self._second, server=rates)
 
     def _count_statements(self, connected: Connected, moment: int) -> None:
         server, schema = connected.server, connected.server.said["counting"]
@@ -272,7 +289,10 @@ class Recorder:
         }
         if not found.complete:
             self._event(EventKind.EVICTED)
-        self.archive.add_uses(moment, taken - before, keyed, complete=found.complete)
+        spent = math.fsum(use.seconds for use in kept.values())
+        counted = Counted(seconds=taken - before, spent=spent, uses=keyed, complete=found.complete)
+        self.archive.add_counted(moment, counted)
+        self._second = replace(self._second, counted=counted)
 
     def _is_own(self, identity: str) -> bool:
         return OWN in self._identities.get(identity, "")
@@ -297,7 +317,11 @@ class Recorder:
             texts = {
                 key_of(identity, text, server.version): text for identity, text in found.items() if OWN not in text
             }
-            self.archive.add_texts(texts)
+            self._add_texts(texts)
+
+    def _add_texts(self, texts: Mapping[str, str]) -> None:
+        self.archive.add_texts(texts)
+        self._followers.learn(texts)
 
     def _look_at_host(self, moment: int) -> None:
         if not self._here:
@@ -306,11 +330,14 @@ class Recorder:
         rates = self._host.read(self.here.read_files(FILES), before)
         if rates:
             self.archive.add_host(moment, 1.0, rates)
+            self._second = replace(self._second, host=rates)
 
     # ----------------------------------------------------------------------------------------------- archive
 
     def _event(self, kind: EventKind, detail: str = "") -> None:
-        self.archive.add_event(ArchiveEvent(moment=int(self.ticker.now()), kind=kind, detail=detail))
+        event = ArchiveEvent(moment=int(self.ticker.now()), kind=kind, detail=detail)
+        self.archive.add_event(event)
+        self._followers.note(event)
 
     def _save(self, moment: int) -> None:
         try:
@@ -321,6 +348,7 @@ class Recorder:
             self._full = True
         else:
             self._full = False
+            self._followers.saved(moment)
 
     def _tidy(self, moment: int) -> None:
         with suppress(DiskFullError):

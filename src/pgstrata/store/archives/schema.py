@@ -15,7 +15,7 @@ from pgstrata.store.failures import is_damage, is_disk_full
 from pgstrata.system.files import is_full
 
 ARCHIVE: Final = "archive.sqlite"
-FORMAT: Final = 1
+FORMAT: Final = 2
 DETAILED: Final = "second"
 COARSE: Final = "minute"
 
@@ -29,7 +29,8 @@ def _sessions_tables(size: str) -> str:
     return f"""\
 CREATE TABLE look_{size} (
     moment INTEGER PRIMARY KEY,
-    looks INTEGER NOT NULL
+    looks INTEGER NOT NULL,
+    load INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE session_{size} (
     moment INTEGER NOT NULL,
@@ -81,6 +82,7 @@ CREATE TABLE session_class (
 {_sessions_tables(DETAILED)}{_sessions_tables(COARSE)}CREATE TABLE statement_interval (
     moment INTEGER PRIMARY KEY,
     seconds REAL NOT NULL,
+    spent REAL NOT NULL,
     complete INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE statement_use (
@@ -144,6 +146,12 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             f"the archive has format {number}, and this pgstrata knows formats up to {FORMAT}",
             where=str(path),
             remedy="use a newer pgstrata, or give another folder",
+        )
+    if 0 < number < FORMAT:
+        raise ArchiveError(
+            f"the archive has format {number} of an unreleased pgstrata, and this one knows format {FORMAT}",
+            where=str(path),
+            remedy="record into another folder; read this one with the pgstrata that recorded it",
         )
     wanted = filter(None, map(str.strip, _SCHEMA.split(";")))
     # a view in the place of a table might never end

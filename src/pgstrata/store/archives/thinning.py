@@ -66,7 +66,7 @@ def _sum_rates(name: str, columns: tuple[str, ...]) -> str:
 
 _SUMS: Final = (
     (
-        "INSERT OR REPLACE INTO look_minute SELECT moment / 60 * 60, sum(looks) FROM look_second "
+        "INSERT OR REPLACE INTO look_minute SELECT moment / 60 * 60, sum(looks), sum(load) FROM look_second "
         "WHERE moment >= ? AND moment < ? GROUP BY 1"
     ),
     (
@@ -140,7 +140,8 @@ def _thin_statements(connection: sqlite3.Connection, since: int) -> None:
         (end,),
     )
     connection.execute(
-        f"CREATE TEMP TABLE spans AS SELECT {to_ten} AS moment, sum(seconds), min(complete) FROM statement_interval "
+        f"CREATE TEMP TABLE spans AS SELECT {to_ten} AS moment, sum(seconds), sum(spent), min(complete) FROM "
+        "statement_interval "
         "WHERE moment <= ? GROUP BY 1",
         (end,),
     )

@@ -19,6 +19,7 @@ from pgstrata.model.archive import (
     SessionsLook,
     StatementUse,
 )
+from pgstrata.ports.recording import Counted
 from pgstrata.store.archives.schema import ARCHIVE, ArchiveInUseError, archive_errors, open_archive
 from pgstrata.store.archives.thinning import Keep, Thinning, roll_up, thin
 from pgstrata.store.database import transaction
@@ -111,10 +112,11 @@ class ArchiveWriter:
         """The same of its host."""
         self._put_rates("host_second", HOST_RATES, moment, seconds, rates)
 
-    def add_uses(self, moment: int, seconds: float, uses: Mapping[str, StatementUse], *, complete: bool) -> None:
-        """What was counted of statements, by key, in the seconds before `moment`."""
-        self._put("INSERT OR REPLACE INTO statement_interval VALUES (?, ?, ?)", moment, seconds, int(complete))
-        self._uses.append((moment, uses))
+    def add_counted(self, moment: int, counted: Counted) -> None:
+        """What was counted of statements in the seconds before `moment`."""
+        row = (moment, counted.seconds, _exact(counted.spent), int(counted.complete))
+        self._put("INSERT OR REPLACE INTO statement_interval VALUES (?, ?, ?, ?)", *row)
+        self._uses.append((moment, counted.uses))
 
     def add_texts(self, texts: Mapping[str, str]) -> None:
         """Normalised texts of statements by key."""
@@ -169,7 +171,8 @@ class ArchiveWriter:
 
     def _write_look(self, moment: int, look: SessionsLook) -> None:
         execute = self._connection.execute
-        execute("INSERT OR REPLACE INTO look_second VALUES (?, 1)", (moment,))
+        load = sum(number for session, number in look.counts.items() if session.is_load)
+        execute("INSERT OR REPLACE INTO look_second VALUES (?, 1, ?)", (moment, load))
         for session, number in look.counts.items():
             row = (moment, self._number_class(session), number)
             execute("INSERT OR REPLACE INTO session_second VALUES (?, ?, ?)", row)
