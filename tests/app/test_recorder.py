@@ -10,6 +10,8 @@ from fake_clock import FakeClock
 from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
 from pgstrata.collectors.live.counters import counters_statement
+from pgstrata.collectors.live.horizon import horizon_statement
+from pgstrata.collectors.live.relations import relations_statement
 from pgstrata.collectors.live.sessions import sessions_statement
 from pgstrata.errors import ArchiveError, HostNotFitError, SessionLostError, SqlError
 from pgstrata.model.archive import EventKind
@@ -26,7 +28,7 @@ class FakeServer:
     def __init__(self):
         self.started, self.system, self.broken, self.commits, self.calls, self.resets = 1000.0, "7", None, 0, 0, "0\t1"
         self.read_only, self.number, self.counting, self.sessions, self.opened = "on", VERSION, "public", 0, 0
-        self.asked = []
+        self.asked, self.scans, self.catalogue = [], 0, 1000
 
     def connect(self):
         if self.broken:
@@ -41,14 +43,19 @@ class FakeServer:
         if "server_version" in statement:
             words = (
                 "18.0", self.number, self.read_only, "t", "f", self.started, "10.0.0.9", "1", "on", self.counting, "5000",
-                "on", "1000", "shop", "0", "100", "128MB",
+                "on", self.catalogue, "shop", "0", "100", "128MB",
             )  # fmt: skip
             return "\t".join(map(str, words))
         if statement == sessions_statement(VERSION):
             return "client backend\tshop\tclerk\tapp\tactive\tLock\ttuple\t42\t\t11\t3\t12\n"
         if statement == counters_statement(VERSION):
-            self.commits += 51
+            self.commits += 60
             return f"database.xact_commit\t{self.commits}\ndatabase.xact_rollback\t0\ndatabase.stats_reset\t1"
+        if statement == horizon_statement():
+            return "session\treports\t77\tidle in transaction\t9000\t600"
+        if statement == relations_statement():
+            self.scans += 10
+            return f"table\tpublic.stock\t\t{self.scans}\t" + "\t".join("5" * 13)
         if "pg_stat_statements_info" in statement:
             return self.resets
         if "string_to_array" in statement:
@@ -127,8 +134,31 @@ def test_every_second_has_a_look_and_statements_have_one_each_ten(rig):
     assert window.statements["42"].calls == 300
     assert texts["42"] == "update t set a = ?"
     assert "43" not in window.statements, "the recorder's own statements are no load"
-    assert all(40 < rate < 50 for rate in known(window)), "the recorder's own transactions are not the load's"
+    assert all(45 < rate < 60 for rate in known(window)), "the recorder's own transactions are not the load's"
     assert rig.server.opened == 1
+
+
+def test_tables_and_what_holds_back_vacuum_are_recorded(rig):
+    rig.recorder.begin()
+    rig.run(130)
+    _, window, _ = rig.end()
+    ((relation, found),) = window.relations.items()
+    assert (relation.name, relation.is_index) == ("public.stock", False)
+    assert found.sequential_scans == 30
+    assert found.live_rows == 5
+    assert window.relations_counted == pytest.approx(110)
+    (horizon,) = window.horizons
+    assert (horizon.holder.name, horizon.holder.pid, horizon.age, horizon.held) == ("reports", 77, 9000, 600)
+
+
+def test_a_database_with_too_many_tables_is_not_asked_for_them(rig):
+    rig.server.catalogue = 1 << 30
+    rig.recorder.begin()
+    rig.run(70)
+    facts, window, _ = rig.end()
+    assert window.relations_counted is None
+    assert "many_tables" in facts.limits
+    assert relations_statement() not in rig.server.asked
 
 
 def test_a_server_that_restarts_is_reached_again_and_the_gap_is_known(rig):

@@ -18,7 +18,9 @@ from pgstrata.collectors.live.counters import (
     reset_views,
     server_rates,
 )
+from pgstrata.collectors.live.horizon import horizon_statement, read_horizon
 from pgstrata.collectors.live.host import FILES, HostReader
+from pgstrata.collectors.live.relations import RelationsReader, keep_busiest, relations_period, relations_statement
 from pgstrata.collectors.live.sessions import SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
     IDENTITIES_SINCE,
@@ -68,7 +70,8 @@ class Connected:
     moment: float = 0.0
     statements: StatementsReader = field(default_factory=StatementsReader)
     counted: float = 0.0
-
+    relations: RelationsReader = field(default_factory=RelationsReader)
+    related: float = 0.0
     prepared: dict[str, str] = field(default_factory=dict)
 
     def look(self, statement: str) -> bytes:
@@ -241,6 +244,19 @@ class Recorder:
             if server.counts_statements:
                 self._count_statements(connected, moment)
             self._ask_texts(connected, set())
+            if (horizon := read_horizon(connected.look(horizon_statement()))) is not None:
+                self.archive.add_horizon(moment, horizon)
+        period = relations_period(int(server.said["catalogue"]))
+        # of a short recording the first two looks soon give an interval
+        if period is not None and moment % (period if connected.relations.looks > 1 else STATEMENTS) == 0:
+            self._count_relations(connected, moment)
+
+    def _count_relations(self, connected: Connected, moment: int) -> None:
+        found = connected.relations.read(connected.look(relations_statement()))
+        taken, before = self.ticker.now(), connected.related
+        connected.related = taken
+        if found is not None:
+            self.archive.add_relations(moment, taken - before, keep_busiest(found))
 
     def _note_texts(self, look: SessionsLook) -> None:
         """Texts that sessions told themselves are kept at once, others are asked for later."""

@@ -11,6 +11,7 @@ from typing import Final
 from pgstrata.app.running_server import require_read_only
 from pgstrata.collectors import live
 from pgstrata.collectors.lines import whole_lines
+from pgstrata.collectors.live.relations import relations_period
 from pgstrata.collectors.live.statements import IDENTITIES_SINCE
 from pgstrata.errors import HostNotFitError, ParseError, SqlError
 from pgstrata.ports.session import ServerSession
@@ -71,6 +72,8 @@ class LiveServer:
             yield "no_query_ids"
         if not host:
             yield "no_host"
+        if relations_period(int(self.said["catalogue"])) is None:
+            yield "many_tables"
         if self.said["standby"] == "t":
             yield "standby"
         if self.version > NEWEST:

@@ -20,6 +20,7 @@ from pgstrata.report.blocks.model import (
 )
 from pgstrata.report.figures.live import draw_courses
 from pgstrata.report.live.limits import say_limits
+from pgstrata.report.live.relations import horizon_blocks, relation_changes
 from pgstrata.report.live.tables import (
     blockers_table,
     calls_table,
@@ -82,6 +83,8 @@ def _sections(found: Explained) -> Iterator[Block]:
         yield Section("Who blocked", (blockers_table(why.blockers, texts),), brief=True)
     if why.calls:
         yield Section("Statements", (calls_table(why.calls, texts), Paragraph(_CALLS, Tone.NOTE)))
+    yield from relation_changes(why.relations)
+    yield from horizon_blocks(why.horizons)
     yield from _surroundings(found)
 
 
