@@ -29,6 +29,7 @@ from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.blocks.text import emit_text
 from pgstrata.report.json.documents import render_document
 from pgstrata.report.live.document import make_explanation
+from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.json import explanation_json
 from pgstrata.report.live.limits import LIMITS, say_limits
 from pgstrata.report.live.profile import make_profile_document, profile_json
@@ -254,3 +255,15 @@ def test_a_window_by_itself_shows_its_tables():
     assert "public.stock" in text
     (relation,) = json.loads(profile_json(found))["relations"]
     assert (relation["name"], relation["sequential_scans"], relation["blocks_hit"]) == ("public.stock", 2.0, 10.0)
+
+
+def test_few_events_are_listed_and_many_of_a_kind_are_summed_up():
+    errors = [ArchiveEvent(moment=BEGIN + n, kind=EventKind.ERRORS, times=2) for n in range(100)]
+    checkpoint = ArchiveEvent(moment=BEGIN + 5, kind=EventKind.CHECKPOINT, detail=f"wal {NASTY}")
+    temporary = ArchiveEvent(moment=BEGIN + 1, kind=EventKind.TEMPORARY, detail="5 bytes", times=3)
+    lines = list(event_lines([*errors, checkpoint, temporary]))
+    assert len(lines) == 3
+    assert lines[0].endswith("temporary files: 5 bytes (3 times)")
+    assert "checkpoint started: wal" in lines[1]
+    assert "\x1b" not in lines[1]
+    assert lines[2].startswith("errors: 200 from ")

@@ -201,7 +201,7 @@ class Horizon:
 
 
 class EventKind(StrEnum):
-    """What happened to the recorder or to the server while it was recorded."""
+    """What happened to the recorder or to the server while it was recorded; from CHECKPOINT on, by the server's log."""
 
     STARTED = "recorder started"
     STOPPED = "recorder stopped"
@@ -214,15 +214,29 @@ class EventKind(StrEnum):
     CLOCK = "clock stepped"
     THINNED = "archive thinned"
     FULL = "disk full"
+    CHECKPOINT = "checkpoint started"
+    CHECKPOINT_DONE = "checkpoint complete"
+    AUTOVACUUM = "autovacuum finished"
+    TEMPORARY = "temporary files"
+    LOCK_WAIT = "long waits for a lock"
+    DEADLOCK = "deadlock"
+    CANCELED = "statements canceled"
+    REFUSED = "connections refused"
+    ERRORS = "errors"
+    CRASHED = "server process crashed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveEvent:
-    """Something that explains a gap or a doubt; `moment` in Unix seconds."""
+    """Something that explains a gap, a doubt or a change: `times` in the second `moment`, Unix seconds.
+
+    `detail` is of the first of them.
+    """
 
     moment: int
     kind: EventKind
     detail: str = ""
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

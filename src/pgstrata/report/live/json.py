@@ -53,7 +53,7 @@ def _window(window: WindowFacts) -> Mapping[str, Any]:
     return {
         **pick_fields(window, "begin=span.begin end=span.end seen looks unit"),
         "gaps": [[gap.begin, gap.end] for gap in window.gaps],
-        "events": [pick_fields(event, "moment kind detail") for event in window.events],
+        "events": [pick_fields(event, "moment kind detail times") for event in window.events],
     }
 
 

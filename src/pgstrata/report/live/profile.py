@@ -27,11 +27,11 @@ from pgstrata.report.blocks.model import (
 )
 from pgstrata.report.figures.live import draw_courses
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.relations import horizon_blocks, horizon_json, relation_shares, use_json
 from pgstrata.report.live.tables import blockers_table, say_amount, texts_table, title_of
 from pgstrata.report.live.words import (
-    local,
     name_application,
     name_statement,
     render_rate,
@@ -122,8 +122,7 @@ def _sections(found: Profiled) -> Iterator[Block]:
         if rows:
             yield Section(title, (_rates(rows),))
     if profile.window.events:
-        said = (f"{local(each.moment):%H:%M:%S} {each.kind.value}" for each in profile.window.events)
-        yield Section("Events", (Listing(tuple(said)),))
+        yield Section("Events", (Listing(tuple(event_lines(profile.window.events))),))
     keys = [share.statement for share in profile.statements[:_MOST]] + [key for key, _ in profile.uses[:_MOST]]
     table = texts_table(keys, texts)
     if table is not None:

@@ -239,11 +239,11 @@ class _Read:
         )
 
     def events(self) -> tuple[ArchiveEvent, ...]:
-        query = "SELECT moment, kind, detail FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment"
+        query = "SELECT moment, kind, detail, times FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment"
         known = {kind.value for kind in EventKind}
         return tuple(
-            ArchiveEvent(moment=moment, kind=EventKind(kind), detail=detail)
-            for moment, kind, detail in self._rows(query)
+            ArchiveEvent(moment=moment, kind=EventKind(kind), detail=detail, times=times)
+            for moment, kind, detail, times in self._rows(query)
             if kind in known
         )
 

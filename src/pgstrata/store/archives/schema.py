@@ -59,7 +59,8 @@ CREATE TABLE fact (
 CREATE TABLE event (
     moment INTEGER NOT NULL,
     kind TEXT NOT NULL,
-    detail TEXT NOT NULL
+    detail TEXT NOT NULL,
+    times INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX event_moment ON event (moment);
 CREATE TABLE statement (

@@ -102,7 +102,8 @@ class ArchiveWriter:
 
     def add_event(self, event: ArchiveEvent) -> None:
         """Something that happened."""
-        self._put("INSERT INTO event VALUES (?, ?, ?)", event.moment, event.kind.value, event.detail)
+        row = (event.moment, event.kind.value, event.detail, event.times)
+        self._put("INSERT INTO event VALUES (?, ?, ?, ?)", *row)
 
     def add_look(self, moment: int, look: SessionsLook) -> None:
         """What sessions did at that second."""
