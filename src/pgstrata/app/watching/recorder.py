@@ -26,6 +26,7 @@ from pgstrata.collectors.live.statements import (
     IDENTITIES_SINCE,
     OWN,
     REST,
+    by_key,
     counts_statement,
     keep_largest,
     key_of,
@@ -302,9 +303,7 @@ class Recorder:
         named = {identity for identity in kept if identity != REST}
         self._parts.attempt(Part.TEXTS, lambda: self._ask_texts(connected, named))
         kept = {identity: use for identity, use in kept.items() if not self._is_own(identity)}
-        keyed = {
-            key_of(identity, self._identities.get(identity, ""), server.version): use for identity, use in kept.items()
-        }
+        keyed = by_key(kept, self._identities, server.version)
         if not found.complete:
             self._event(EventKind.EVICTED)
         spent = math.fsum(use.seconds for use in kept.values())
