@@ -106,7 +106,8 @@ class StatementUse:
             blocks_read=self.blocks_read - earlier.blocks_read,
             wal_bytes=self.wal_bytes - earlier.wal_bytes,
         )
-        return None if found.calls < 0 or found.seconds < 0 else found
+        counted = (found.calls, found.seconds, found.rows, found.blocks_hit, found.blocks_read, found.wal_bytes)
+        return None if min(counted) < 0 else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from pgstrata.collectors.live.statements import (
     OWN,
     REST,
     StatementsReader,
+    by_key,
     counts_statement,
     keep_largest,
     key_of,
@@ -136,6 +137,44 @@ def test_resets_and_evictions_by_others_are_noticed(second, resets):
     found = reader.read(second, resets)
     assert not found.complete
     assert all(each.calls >= 0 for each in found.uses.values())
+
+
+def entries(**uses):
+    return b"".join(counted(**{key.replace("_", "/"): each}) for key, each in uses.items())
+
+
+def test_an_entry_of_one_user_that_was_evicted_does_not_count_what_others_did_long_ago():
+    reader = StatementsReader()
+    reader.read(entries(a_1_5=use(1_000_000, 1e3), a_2_5=use(1_000_000, 1e3)), b"0\t1")
+    found = reader.read(entries(a_1_5=use(1_000_010, 1001.0)), b"1\t1")
+    assert found.uses["a"].calls == 10
+    assert not found.complete
+    found = reader.read(entries(a_1_5=use(1_000_010, 1001.0), a_2_5=use(3, 0.1)), b"1\t1")
+    assert found.uses["a"].calls == 3
+
+
+def test_statements_that_a_role_was_not_allowed_to_see_do_not_count_from_their_beginning():
+    reader = StatementsReader()
+    reader.read(counted(**{"/1/5": use(1_000_000, 1e3), "b/2/5": use(5, 0.1)}), b"0\t1")
+    found = reader.read(entries(a_1_5=use(1_000_010, 1001.0), b_2_5=use(6, 0.2)), b"0\t1")
+    assert {key: each.calls for key, each in found.uses.items()} == {"b": 1}
+    assert not found.complete
+    found = reader.read(entries(a_1_5=use(1_000_020, 1001.0), b_2_5=use(6, 0.2)), b"0\t1")
+    assert {key: each.calls for key, each in found.uses.items()} == {"a": 10}
+
+
+def test_a_counter_that_went_backwards_alone_is_one_that_was_made_anew():
+    reader = StatementsReader()
+    reader.read(b"a\t1\t1\t500\t0\t0\t0\n", b"0\t1")
+    found = reader.read(b"a\t2\t2\t3\t0\t0\t0\n", b"0\t1")
+    assert (found.uses["a"].rows, found.complete) == (3, False)
+
+
+def test_before_14_ids_with_one_text_are_summed_up():
+    uses, texts = {"7": use(1, 0.5), "8": use(2, 0.25)}, {"7": "select ?", "8": "select ?"}
+    (found,) = by_key(uses, texts, 130000).values()
+    assert (found.calls, found.seconds) == (3, 0.75)
+    assert by_key(uses, texts, 140000) == uses
 
 
 def test_after_a_restart_nothing_is_subtracted_from_what_was_before():

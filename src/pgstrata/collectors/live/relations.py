@@ -84,6 +84,10 @@ class RelationsReader:
             relation: use for relation, use in grown.items() if any(getattr(use, name) for name in RELATION_COUNTERS)
         }
 
+    def forget(self) -> None:
+        """The next look is the first."""
+        self._last = None
+
 
 def keep_busiest(uses: Mapping[Relation, RelationUse]) -> Mapping[Relation, RelationUse]:
     """The busiest tables and indexes, and the sum of the others of each."""
