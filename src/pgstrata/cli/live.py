@@ -29,6 +29,10 @@ def watch(
     size: Annotated[
         str, typer.Option("--keep-size", metavar="SIZE", help="Largest size; the oldest records go first.")
     ] = "1GB",
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="HOST", help="The server's machine if it is another one: ssh:NAME."),
+    ] = None,
     no_query_text: Annotated[
         bool, typer.Option("--no-query-text", help="Only ids or hashes of statements, no texts.")
     ] = False,
@@ -64,6 +68,7 @@ def watch(
             size=_size_of(size),
         ),
         query_text=not no_query_text,
+        host=host,
         seconds=None if duration is None else duration_at(duration, "--duration"),
     )
     looks = record(task, begun, tell)
