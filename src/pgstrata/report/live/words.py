@@ -319,12 +319,17 @@ def doubt_sentences(found: Explained) -> Iterator[str]:
     if found.chosen.clipped:
         yield f"the archive holds only {say_dated(found.facts.span)}: the window was cut to it"
     for name, window in (("window", why.window), ("comparison window", why.comparison)):
-        if window.gaps:
-            gaps = ", ".join(say_window(gap) for gap in window.gaps[:3])
-            more = f" and {len(window.gaps) - 3} more" if len(window.gaps) > 3 else ""  # noqa: PLR2004
-            yield f"the {name} has {render_count(len(window.gaps), 'gap')} in the recording: {gaps}{more}"
-        if window.unit > 1:
-            yield f"the {name} was read from sums of minutes, not from seconds"
+        yield from window_doubts(name, window)
     if not why.calls and not {"no_extension", "statements_not_loaded"} & set(found.facts.limits):
         yield "one of the windows has no counts of pg_stat_statements, which is read every 10 s"
     yield "sessions are sampled once a second: a shorter wait is in some samples only, in proportion to its duration"
+
+
+def window_doubts(name: str, window: WindowFacts) -> Iterator[str]:
+    """How completely a window was recorded, where that limits what is known of it."""
+    if window.gaps:
+        gaps = ", ".join(say_window(gap) for gap in window.gaps[:3])
+        more = f" and {len(window.gaps) - 3} more" if len(window.gaps) > 3 else ""  # noqa: PLR2004
+        yield f"the {name} has {render_count(len(window.gaps), 'gap')} in the recording: {gaps}{more}"
+    if window.unit > 1:
+        yield f"the {name} was read from sums of minutes, not from seconds"
