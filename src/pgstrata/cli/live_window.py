@@ -42,6 +42,7 @@ def window(
 ) -> None:
     """Show a window of an archive by itself: load, statements, blockers, server, host.
 
+    With --against it shows two windows side by side: each figure with its difference, and whether that may be chance.
     With --event it lists the statements that were seen waiting for this event.
     """
     from pgstrata import __version__
@@ -63,9 +64,11 @@ def window(
         tell_document(make_waits_document(waits, __version__), waits_json(waits) if json else None, format_, report)
         return
     if against is not None:
-        from pgstrata.cli.live import explain
+        from pgstrata.app.explain import load_periods
+        from pgstrata.report.live.periods import make_periods_document, periods_json
 
-        explain(archive, begin, end, against, json, report, format_, no_query_text)
+        both = load_periods(archive, begin, end, against, query_text=not no_query_text)
+        tell_document(make_periods_document(both, __version__), periods_json(both) if json else None, format_, report)
         return
     found = load_profile(archive, begin, end, query_text=not no_query_text)
     tell_document(make_profile_document(found, __version__), profile_json(found) if json else None, format_, report)

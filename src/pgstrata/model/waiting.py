@@ -39,8 +39,8 @@ class EventWaits:
     """The statements that were seen waiting for an event in a window.
 
     `events` are the events that were meant, `TYPE/EVENT`, with their samples; the most frequent first. `whole` is the
-    sum of all statements; `rows`, with at least `at_least` samples, and `remainder` add up to it. `load` are the samples
-    of all active sessions, `elsewhere` those of the events in sessions and processes that are no part of the load.
+    sum of all statements; `rows`, with at least `at_least` samples, and `remainder` add up to it. `load` are samples of
+    all active sessions, `elsewhere` those of the events in sessions and processes that are no part of the load.
     """
 
     window: WindowFacts

@@ -34,6 +34,7 @@ from pgstrata.report.live.words import (
     doubt_sentences,
     local,
     name_application,
+    name_archive_event,
     name_event,
     name_statement,
     say_dated,
@@ -98,16 +99,12 @@ def _surroundings(found: Explained) -> Iterator[Block]:
         yield Details("Processes that serve no client", (table,))
     events = [event for window in (why.comparison, why.window) for event in window.events]
     if events:
-        said = (f"{local(event.moment):%H:%M:%S} {event.kind.value}{_detail(event.detail)}" for event in events)
+        said = (f"{local(event.moment):%H:%M:%S} {name_archive_event(event)}" for event in events)
         yield Section("Events", (Listing(tuple(said)),))
     texts = texts_table(_told_statements(found), found.texts)
     if texts is not None:
         yield Details("Texts of the statements", (texts,))
     yield Section("Recorded from", (Facts(tuple(_facts(found))),))
-
-
-def _detail(text: str) -> str:
-    return f": {readable(text)}" if text else ""
 
 
 def _told_statements(found: Explained) -> Iterator[str]:

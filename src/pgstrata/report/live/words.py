@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final, assert_never
 
-from pgstrata.model.archive import SessionClass, Span
+from pgstrata.model.archive import ArchiveEvent, SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, Onset, Outcome, RootBlocker, WindowFacts
 from pgstrata.report.sentences.causes import PART_NAMES, name_query, readable
@@ -74,9 +74,21 @@ def name_event(row: LoadRow) -> str:
     return readable(row.event) or PART_NAMES[Part.RUNNING]
 
 
+def name_row(row: LoadRow, texts: Mapping[str, str], width: int = 44) -> str:
+    """Lock/tuple in update t set x = ?, shop."""
+    if row.part is None:
+        return name_event(row)
+    return f"{name_event(row)} in {name_statement(row.statement, texts, width)}, {name_application(row.application)}"
+
+
 def name_application(application: str) -> str:
     """As it calls itself."""
     return readable(application) or "(without a name)"
+
+
+def name_archive_event(event: ArchiveEvent) -> str:
+    """server restarted, with what was told of it."""
+    return f"{event.kind.value}: {readable(event.detail)}" if event.detail else event.kind.value
 
 
 def name_blocker(root: SessionClass | None, texts: Mapping[str, str]) -> str:
@@ -121,8 +133,13 @@ def render_change(change: Change) -> str:
         ends = "" if span is None else f" [{render_rate(span.low)}, {render_rate(span.high)}]"
         return f"{render_rate(ratio)} times{ends}"
     digits = 0 if abs(ratio - 1) * 100 >= _WHOLE else 1
-    ends = "" if span is None else f" [{(span.low - 1) * 100:+.{digits}f}, {(span.high - 1) * 100:+.{digits}f}]"
-    return f"{(ratio - 1) * 100:+.{digits}f} %{ends}"
+    ends = "" if span is None else f" [{_percent(span.low, digits)}, {_percent(span.high, digits)}]"
+    return f"{_percent(ratio, digits)} %{ends}"
+
+
+def _percent(ratio: float, digits: int) -> str:
+    """+38.0; what rounds to nothing is not below it."""
+    return f"{round((ratio - 1) * 100, digits) + 0.0:+.{digits}f}"
 
 
 def render_rate(value: float) -> str:
