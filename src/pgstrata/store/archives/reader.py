@@ -24,6 +24,7 @@ from pgstrata.model.archive import (
     UseCourses,
 )
 from pgstrata.store.archives.schema import COARSE, DETAILED, read_archive
+from pgstrata.store.archives.tables import ArchiveTable, read_table
 
 MOST_CELLS: Final = 240
 MOST_DETAILED: Final = 2 * 3600
@@ -102,6 +103,10 @@ class ArchiveReader:
             events=read.events(),
             gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
         )
+
+    def table(self, name: str, span: Span, facts: ArchiveFacts, *, by_minute: bool) -> ArchiveTable:
+        """What the archive has of a span as a table for other tools; see `read_table`."""
+        return read_table(self._connection, name, span, facts, by_minute=by_minute)
 
     def use_courses(self, span: Span, keys: Collection[str], *, most: int = MOST_CELLS) -> UseCourses:
         """What was counted of statements in a window, `span` as `ArchiveWindow` has it; in so many cells at most."""
@@ -216,14 +221,15 @@ class _Read:
         for place, covered in self._rows(f"SELECT place, sum(seconds) FROM ({ranked}) GROUP BY 1"):
             seconds[place] = covered
         sums = ", ".join(f"sum(u.{name})" for name in _USES)
+        known = self._rows("SELECT id, key FROM statement")
+        wanted = {number: key for number, key in known if key in keys}
         query = (
-            f"SELECT r.place, s.key, {sums} FROM ({ranked}) r JOIN statement_use u ON u.moment = r.moment "
-            "JOIN statement s ON s.id = u.statement GROUP BY 2, 1"
+            f"SELECT r.place, u.statement, {sums} FROM ({ranked}) r JOIN statement_use u ON u.moment = r.moment "
+            f"AND u.statement IN ({', '.join(map(str, wanted))}) GROUP BY 2, 1"
         )
         found = {key: [StatementUse()] * self.number for key in keys}
-        for place, key, *values in self._rows(query):
-            if key in found:
-                found[key][place] = StatementUse(**dict(zip(_USES, values, strict=True)))
+        for place, number, *values in self._rows(query):
+            found[wanted[number]][place] = StatementUse(**dict(zip(_USES, values, strict=True)))
         return UseCourses(seconds=tuple(seconds), uses={key: tuple(cells) for key, cells in found.items()})
 
     def events(self) -> tuple[ArchiveEvent, ...]:
