@@ -48,7 +48,10 @@ class ExportedTables:
 
 def is_archive(folder: Path) -> bool:
     """Whether it is the folder of an archive, not of a study."""
-    return (folder / ARCHIVE).exists()
+    try:
+        return (folder / ARCHIVE).exists()
+    except OSError:
+        return False
 
 
 def export_archive(archive: Path, form: str, output: Path | None, wishes: ArchiveWishes) -> ExportedTables:

@@ -79,7 +79,8 @@ _TABLES: Final = {
         columns=(*_wholes("moment", "seconds"), *_texts("kind", *_CLASS, "statement"), *_wholes("is_load", "sessions")),
         query=f"SELECT s.moment, {{unit}}, c.kind, {_listed('c')}, coalesce(t.key, ''), c.is_load, s.sessions "
         "FROM session_{size} s CROSS JOIN session_class c ON c.id = s.class "
-        "LEFT JOIN statement t ON t.id = c.statement WHERE s.moment >= :begin AND s.moment < :end ORDER BY s.moment, s.class",
+        "LEFT JOIN statement t ON t.id = c.statement "
+        "WHERE s.moment >= :begin AND s.moment < :end ORDER BY s.moment, s.class",
     ),
     "server": _rates("server", SERVER_RATES),
     "host": _rates("host", HOST_RATES),
@@ -93,7 +94,8 @@ _TABLES: Final = {
         ),
         query="SELECT i.moment, i.seconds, i.complete, t.key, u.calls, u.seconds, u.rows, u.blocks_hit, u.blocks_read, "
         "u.wal_bytes FROM statement_interval i CROSS JOIN statement_use u ON u.moment = i.moment "
-        "CROSS JOIN statement t ON t.id = u.statement WHERE i.moment > :begin AND i.moment <= :end ORDER BY i.moment, u.statement",
+        "CROSS JOIN statement t ON t.id = u.statement "
+        "WHERE i.moment > :begin AND i.moment <= :end ORDER BY i.moment, u.statement",
         sized=False,
     ),
     "blocked": _Definition(
