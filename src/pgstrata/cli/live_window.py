@@ -4,11 +4,15 @@ from typing import Annotated, Final
 
 import typer
 
-from pgstrata.cli.live import Against, Archive, Begin, End, Format, Report, check_format, tell_document
+from pgstrata.cli.live import Archive, Begin, End, Format, Report, check_format, tell_document
 from pgstrata.cli.options import Json, NoQueryText
 
 _AT_LEAST: Final = 100
 
+Beside = Annotated[
+    str | None,
+    typer.Option("--against", metavar="FROM..TO", help="Show this window beside it, with the differences."),
+]
 Event = Annotated[
     str | None,
     typer.Option(
@@ -32,7 +36,7 @@ def window(
     archive: Archive,
     begin: Begin = None,
     end: End = None,
-    against: Against = None,
+    against: Beside = None,
     event: Event = None,
     at_least: AtLeast = None,
     json: Json = False,
