@@ -146,7 +146,7 @@ def export(
     ] = None,
     no_query_text: NoQueryText = False,
 ) -> None:
-    """Write all measurements of a study or a table to one file for other tools, or the tables of an archive to a folder.
+    """Write the measurements of a study or a table to a file for other tools, or the tables of an archive to a folder.
 
     `decide` reads the CSV file of a study. Parquet needs pyarrow.
     """

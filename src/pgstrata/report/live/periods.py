@@ -53,8 +53,8 @@ _NARROWEST: Final = 20
 _LONGEST_HINT: Final = 4000
 _MOST: Final = 20
 _NOTE: Final = (
-    "Tables show what differs for certain: the difference is larger than what both windows scatter by themselves, also "
-    "if there are so many rows. All other rows are folded away; differences such as theirs may be chance."
+    "Tables show what differs for certain: by more than both windows scatter by themselves, considering how many rows "
+    "there are. Rows whose difference may be chance stand apart, in plain text and on a page."
 )
 _NO_ERRORS: Final = "No error of these figures is known: one of the windows has too few intervals of statements."
 _CALLS: Final = (
