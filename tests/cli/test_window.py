@@ -1,4 +1,4 @@
-"""`pgstrata window`: the statements that waited for an event."""
+"""`pgstrata window`: the statements that waited for an event, and two windows side by side."""
 
 import json
 
@@ -51,6 +51,25 @@ def test_a_page_is_written(archive):
     page = (archive / "waits.html").read_text()
     assert "select &lt;b&gt; from t" in page
     assert "\x1b" not in page
+
+
+WINDOW = ("--from", f"@{START + 60}", "--to", f"@{START + 120}", "--against", f"@{START}..@{START + 60}")
+
+
+def test_two_windows_are_shown_side_by_side_and_written_as_a_page(archive):
+    done = pgstrata(archive, "window", "a", *WINDOW, "--report", "both.html")
+    assert done.returncode == 0, done.stderr
+    assert "in the comparison window" in done.stdout
+    assert "Load by wait event" in done.stdout
+    assert (archive / "both.html").read_text().count("<svg") == 2
+
+
+def test_two_windows_are_there_for_programs_without_texts(archive):
+    done = pgstrata(archive, "window", "a", *WINDOW, "--json", "--no-query-text")
+    found = json.loads(done.stdout)
+    assert found["texts"] == {}
+    assert (found["window"]["looks"], found["comparison"]["looks"]) == (60, 60)
+    assert "outcome" not in found
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,10 @@ def test_totals_of_both_windows_stand_beside_each_other(found):
     assert "bytes read from disks and written 572 MB 381 MB" in words(found)
 
 
+def test_figures_without_an_error_are_said_to_have_none(found):
+    assert "on average; no error of these figures is known" in words(found)
+
+
 def test_no_cause_is_named_and_nothing_is_called_an_incident(found):
     for text in (words(found), periods_json(found)):
         for word in ("incident", "largest part of the extra load", "slower:", "outcome"):
@@ -86,7 +90,9 @@ def test_foreign_text_is_text_everywhere(found):
 
 
 def test_programs_get_all_figures(found):
+    assert "NaN" not in periods_json(found)
     read = json.loads(periods_json(found))
+    assert read["blockers"][0]["value"] == 4.0
     assert {change["name"] for change in read["changes"]} == {"throughput", "load", "time"}
     by_key = {use["statement"]: use for use in read["uses"]}
     time = next(change for change in by_key["20"]["per_call"] if change["name"] == "seconds")

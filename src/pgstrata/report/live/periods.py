@@ -57,6 +57,7 @@ _NOTE: Final = (
     "there are. Rows whose difference may be chance stand apart, in plain text and on a page."
 )
 _NO_ERRORS: Final = "No error of these figures is known: one of the windows has too few intervals of statements."
+_NO_ERROR_OF_BLOCKERS: Final = "Sessions that waited behind it, on average; no error of these figures is known."
 _CALLS: Final = (
     "Seconds of execution per second. The change is the sum of three parts. Slower: each call took longer. Demand: "
     "calls changed with the number of transactions. Mix: other changes of calls."
@@ -161,11 +162,8 @@ def _sections(found: FoundPeriods) -> Iterator[Block]:
     rows = load_lines(both.rows, lambda row: name_row(row, texts))
     yield Details("Load by all three", tuple(side_blocks("wait event, statement, application", rows)))
     if both.blockers:
-        yield Section(
-            "Who blocked",
-            (blockers_table(both.blockers, texts, f"behind it, {COMPARISON}", f"behind it, {WINDOW}"),),
-            brief=True,
-        )
+        table = blockers_table(both.blockers, texts, f"behind it, {COMPARISON}", f"behind it, {WINDOW}")
+        yield Section("Who blocked", (table, Paragraph(_NO_ERROR_OF_BLOCKERS, Tone.NOTE)), brief=True)
     if both.uses:
         yield Section("Statements", tuple(_statements(found)))
     yield from _surroundings(found)
