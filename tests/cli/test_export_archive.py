@@ -14,15 +14,27 @@ from archives import BLOCKER, START, Second, behind, make_archive, session, use
 from pgstrata.app import export_archive as exporting
 from pgstrata.app.export_archive import ArchiveWishes, export_archive
 from pgstrata.errors import DiskFullError, UsageError
-from pgstrata.model.archive import HOST_RATES, SERVER_RATES
+from pgstrata.model.archive import (
+    HOST_RATES,
+    RELATION_FIELDS,
+    SERVER_RATES,
+    Holder,
+    HolderKind,
+    Horizon,
+    Relation,
+    RelationUse,
+)
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.store.archives.schema import ARCHIVE
 from pgstrata.store.archives.thinning import Keep
 from program import pgstrata
 
 NASTY = 'a,"b"\r=cmd|x\u2028\x1b[31m\ndrop'
-TABLES = ("looks", "sessions", "server", "host", "statements", "blocked", "events", "texts")
+TABLES = ("looks", "sessions", "server", "host", "statements", "blocked", "relations", "horizon", "events", "texts")
 WAITING = session("20", "Lock/tuple", application=NASTY)
+
+STOCK = Relation(name="public.stock")
+HOLDER = Horizon(holder=Holder(kind=HolderKind.SLOT, name="standby", pid=0, state=""), age=7, held=30)
 
 
 def tell(number):
@@ -30,7 +42,8 @@ def tell(number):
         return Second(None)
     blocked = behind(WAITING, BLOCKER if number % 2 else None, pid=4711 if number % 2 else 0)
     seen = {session("10"): 2, WAITING: 1, session("", "Client/ClientRead", state="idle in transaction"): 1}
-    return Second(seen, 100.0 + number, blocked, {"host_user_cpu": 0.5})
+    relations = {STOCK: RelationUse(sequential_scans=3.0, dead_rows=40.0)} if number % 60 == 59 else {}
+    return Second(seen, 100.0 + number, blocked, {"host_user_cpu": 0.5}, relations, HOLDER if number == 30 else None)
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +96,20 @@ def test_statements_blockers_events_and_texts_are_there(exported):
     }  # fmt: skip
     assert [row["kind"] for row in exported["events"]] == ["recorder started"]
     assert exported["texts"] == [{"statement": "10", "text": "select 1"}, {"statement": "20", "text": NASTY}]
+
+
+def test_tables_and_what_holds_back_vacuum_are_there(exported):
+    assert tuple(exported["relations"][0]) == ("moment", "interval_seconds", "relation", "on_table", *RELATION_FIELDS)
+    told = [(row["moment"], row["relation"], row["on_table"], row["sequential_scans"], row["dead_rows"])
+            for row in exported["relations"]]  # fmt: skip
+    assert told == [(str(START + moment), "public.stock", "", "3.0", "40.0") for moment in (60, 120)]
+    (row,) = exported["horizon"]
+    assert (row["moment"], row["kind"], row["name"], row["age"]) == (
+        str(START + 30),
+        HolderKind.SLOT.value,
+        "standby",
+        "7",
+    )
 
 
 def test_text_of_strangers_stays_one_field_as_it_is(exported):

@@ -7,6 +7,7 @@ import pytest
 from archives import BLOCKER, START, Second, behind, make_archive, session, use
 from pgstrata.app.explain import load_periods
 from pgstrata.errors import ArchiveError, UsageError
+from pgstrata.model.archive import Holder, HolderKind, Horizon, Relation, RelationUse
 from pgstrata.report.blocks.markdown import emit_markdown
 from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.blocks.text import emit_text
@@ -14,6 +15,7 @@ from pgstrata.report.live.periods import make_periods_document, periods_json
 
 NASTY = "<script>\x1b[31m\u202e"
 CPU, LOCK, IO = session("10"), session("20", "Lock/tuple"), session("10", "IO/DataFileRead", application=NASTY)
+OLD = Horizon(holder=Holder(kind=HolderKind.SLOT, name="forgotten"), age=7000, held=0)
 BEFORE, AFTER = f"@{START}..@{START + 600}", (f"@{START + 600}", f"@{START + 1000}")
 
 
@@ -66,6 +68,16 @@ def test_rows_are_parted_by_whether_their_difference_is_resolved(found):
 
 def test_totals_of_both_windows_stand_beside_each_other(found):
     assert "bytes read from disks and written 572 MB 381 MB" in words(found)
+
+
+def test_tables_and_what_held_back_vacuum_are_shown_of_both_windows(found):
+    said = words(found)
+    assert "public.stock 1 → 5 10 → 10" in said
+    assert "What held back vacuum in the window" in said
+    assert "What held back vacuum in the comparison window" not in said
+    read = json.loads(periods_json(found))
+    assert [holder["name"] for holder in read["horizons"]] == ["forgotten"]
+    assert read["comparison_horizons"] == []
 
 
 def test_figures_without_an_error_are_said_to_have_none(found):

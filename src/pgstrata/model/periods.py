@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pgstrata.model.archive import ArchiveFacts
-from pgstrata.model.explanation import CallsChange, Change, Chosen, Courses, LoadRow, RootBlocker, WindowFacts
+from pgstrata.model.archive import ArchiveFacts, Horizon
+from pgstrata.model.explanation import (
+    CallsChange,
+    Change,
+    Chosen,
+    Courses,
+    LoadRow,
+    RelationChange,
+    RootBlocker,
+    WindowFacts,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +46,9 @@ class Periods:
 
     `rows` and their remainder add up to the difference of the load, and so do `waits`, `statements` and `applications`,
     each a sum of the rows by one name. `uses` are the statements with the most time in either window, `calls` where the
-    change of their time comes from; both are empty where nothing was counted in one window. `courses` are those of the
-    comparison window and of the window.
+    change of their time comes from; both are empty where nothing was counted in one window. `relations` are
+    tables and indexes. `horizons`, what held back vacuum, and `courses` are those of the comparison window and of the
+    window.
     """
 
     window: WindowFacts
@@ -57,6 +67,8 @@ class Periods:
     host: tuple[Change, ...]
     background: tuple[LoadRow, ...]
     totals: tuple[Total, ...]
+    relations: tuple[RelationChange, ...]
+    horizons: tuple[tuple[Horizon, ...], tuple[Horizon, ...]]
     courses: tuple[Courses, Courses]
 
 

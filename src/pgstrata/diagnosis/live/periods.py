@@ -9,6 +9,7 @@ from typing import Final
 from pgstrata.diagnosis.live.changes import choose_cutting, main_changes, rate_changes
 from pgstrata.diagnosis.live.explain import find_blockers, make_courses, window_facts
 from pgstrata.diagnosis.live.load import split_background, split_load
+from pgstrata.diagnosis.live.relations import change_relations
 from pgstrata.diagnosis.live.statements import change_calls
 from pgstrata.diagnosis.live.uses import change_uses
 from pgstrata.model.archive import HOST_RATES, SERVER_RATES, ArchiveWindow, UseCourses
@@ -53,6 +54,8 @@ def compare_periods(
         host=host,
         background=split_background(value, reference, cutting),
         totals=tuple(_totals((*server, *host), value, reference)),
+        relations=change_relations(value, reference),
+        horizons=(reference.horizons, value.horizons),
         courses=(make_courses(reference), make_courses(value)),
     )
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, RootBlocker, WindowFacts
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.live.relations import change_json, horizon_json
 from pgstrata.report.live.words import answer_sentences, doubt_sentences
 
 _ROW: Final = "part event statement application value reference difference interval resolved samples"
@@ -31,15 +32,17 @@ def explanation_json(found: Explained) -> str:
             "window": window_json(why.window),
             "comparison": window_json(why.comparison),
             "onset": pick_fields(why.onset, "begin begin_interval end end_interval"),
-            "changes": [change_json(change) for change in (why.throughput, why.load, why.time)],
+            "changes": [figure_json(change) for change in (why.throughput, why.load, why.time)],
             "rows": [load_row_json(row) for row in why.rows],
             "waits": [load_row_json(row) for row in why.waits],
             "statements": [load_row_json(row) for row in why.statements],
             "applications": [load_row_json(row) for row in why.applications],
             "blockers": [blocker_json(blocker) for blocker in why.blockers],
             "calls": [calls_json(change) for change in why.calls],
-            "server": [change_json(change) for change in why.server],
-            "host": [change_json(change) for change in why.host],
+            "relations": [change_json(change) for change in why.relations],
+            "horizons": [horizon_json(each) for each in why.horizons],
+            "server": [figure_json(change) for change in why.server],
+            "host": [figure_json(change) for change in why.host],
             "background": [load_row_json(row) for row in why.background],
             "texts": dict(found.texts),
         }
@@ -51,11 +54,11 @@ def window_json(window: WindowFacts) -> Mapping[str, Any]:
     return {
         **pick_fields(window, "begin=span.begin end=span.end seen looks unit"),
         "gaps": [[gap.begin, gap.end] for gap in window.gaps],
-        "events": [pick_fields(event, "moment kind detail") for event in window.events],
+        "events": [pick_fields(event, "moment kind detail times") for event in window.events],
     }
 
 
-def change_json(change: Change) -> Mapping[str, Any]:
+def figure_json(change: Change) -> Mapping[str, Any]:
     """A figure of both windows."""
     return pick_fields(change, _CHANGE)
 

@@ -26,14 +26,14 @@ from pgstrata.report.blocks.model import (
 )
 from pgstrata.report.figures.live import draw_courses
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
-from pgstrata.report.live.json import blocker_json, calls_json, change_json, load_row_json, window_json
+from pgstrata.report.live.events import event_lines
+from pgstrata.report.live.json import blocker_json, calls_json, figure_json, load_row_json, window_json
 from pgstrata.report.live.limits import say_limits
+from pgstrata.report.live.relations import change_json, horizon_blocks, horizon_json, relation_changes
 from pgstrata.report.live.sides import COMPARISON, WINDOW, Line, change_line, load_lines, rate_lines, side_blocks
 from pgstrata.report.live.tables import TITLES, blockers_table, calls_table, say_main, texts_table, title_of
 from pgstrata.report.live.words import (
-    local,
     name_application,
-    name_archive_event,
     name_event,
     name_row,
     name_statement,
@@ -221,6 +221,10 @@ def _use_lines(
 
 def _surroundings(found: FoundPeriods) -> Iterator[Block]:
     both = found.periods
+    yield from relation_changes(both.relations)
+    before, after = both.horizons
+    yield from horizon_blocks(before, "What held back vacuum in the comparison window")
+    yield from horizon_blocks(after, "What held back vacuum in the window")
     for title, changes in (("Server", both.server), ("Host", both.host)):
         blocks = tuple(side_blocks("per second or level", rate_lines(changes, title_of)))
         if blocks:
@@ -231,10 +235,9 @@ def _surroundings(found: FoundPeriods) -> Iterator[Block]:
     if both.background:
         rows = load_lines(both.background, lambda row: f"{readable(row.application)}: {name_event(row)}")
         yield Details("Processes that serve no client", tuple(side_blocks("process", rows)))
-    events = [event for window in (both.comparison, both.window) for event in window.events]
-    if events:
-        said = (f"{local(event.moment):%Y-%m-%d %H:%M:%S} {name_archive_event(event)}" for event in events)
-        yield Section("Events", (Listing(tuple(said)),))
+    for title, window in (("Events in the window", both.window), ("Events in the comparison window", both.comparison)):
+        if window.events:
+            yield Section(title, (Listing(tuple(event_lines(window.events))),))
     keys = [row.statement for row in both.statements[:_MOST]] + [use.statement for use in both.uses]
     table = texts_table(keys, found.texts)
     if table is not None:
@@ -277,7 +280,7 @@ def periods_json(found: FoundPeriods) -> str:
             "limits": list(found.facts.limits),
             "window": window_json(both.window),
             "comparison": window_json(both.comparison),
-            "changes": [change_json(change) for change in (both.throughput, both.load, both.time)],
+            "changes": [figure_json(change) for change in (both.throughput, both.load, both.time)],
             "rows": [load_row_json(row) for row in both.rows],
             "waits": [load_row_json(row) for row in both.waits],
             "statements": [load_row_json(row) for row in both.statements],
@@ -285,15 +288,18 @@ def periods_json(found: FoundPeriods) -> str:
             "uses": [
                 {
                     "statement": use.statement,
-                    "per_second": [change_json(change) for change in use.per_second],
-                    "per_call": [change_json(change) for change in use.per_call],
+                    "per_second": [figure_json(change) for change in use.per_second],
+                    "per_call": [figure_json(change) for change in use.per_call],
                 }
                 for use in both.uses
             ],
             "blockers": [blocker_json(blocker) for blocker in both.blockers],
             "calls": [calls_json(change) for change in both.calls],
-            "server": [change_json(change) for change in both.server],
-            "host": [change_json(change) for change in both.host],
+            "relations": [change_json(change) for change in both.relations],
+            "horizons": [horizon_json(each) for each in both.horizons[1]],
+            "comparison_horizons": [horizon_json(each) for each in both.horizons[0]],
+            "server": [figure_json(change) for change in both.server],
+            "host": [figure_json(change) for change in both.host],
             "background": [load_row_json(row) for row in both.background],
             "totals": [pick_fields(total, "name value reference") for total in both.totals],
             "texts": dict(found.texts),

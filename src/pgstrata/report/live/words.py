@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final, assert_never
 
-from pgstrata.model.archive import ArchiveEvent, SessionClass, Span
+from pgstrata.model.archive import SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, Onset, Outcome, RootBlocker, WindowFacts
+from pgstrata.report.live.relations import say_relations
 from pgstrata.report.sentences.causes import PART_NAMES, name_query, readable
 from pgstrata.units import render_count, render_duration
 
@@ -21,6 +22,7 @@ _FEW_BLOCKED: Final = 0.1
 """Sessions behind a head of a chain, on average, from which on it is told."""
 _MUCH: Final = 0.2
 """Share of the extra load that has to wait behind it."""
+_SLOWER: Final = frozenset({Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX})
 _WHOLE: Final = 20
 _MANY_TIMES: Final = 2.0
 _AGREE: Final = 0.6
@@ -84,11 +86,6 @@ def name_row(row: LoadRow, texts: Mapping[str, str], width: int = 44) -> str:
 def name_application(application: str) -> str:
     """As it calls itself."""
     return readable(application) or "(without a name)"
-
-
-def name_archive_event(event: ArchiveEvent) -> str:
-    """server restarted, with what was told of it."""
-    return f"{event.kind.value}: {readable(event.detail)}" if event.detail else event.kind.value
 
 
 def name_blocker(root: SessionClass | None, texts: Mapping[str, str]) -> str:
@@ -167,10 +164,12 @@ def answer_sentences(found: Explained) -> Iterator[str]:
     why = found.explanation
     if why.onset is not None:
         yield _say_onset(why.onset)
-    if why.outcome in {Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX, Outcome.MORE}:
+    if why.outcome in {*_SLOWER, Outcome.MORE}:
         yield from _say_rows(found)
     yield from _say_blockers(found)
     yield from _say_calls(found)
+    if why.outcome in _SLOWER:
+        yield from say_relations(why.relations)
 
 
 def _say_outcome(found: Explained) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from pgstrata.model.archive import HOST_RATES, SERVER_RATES, ArchiveFacts, Span
+from pgstrata.model.archive import HOST_RATES, RELATION_FIELDS, SERVER_RATES, ArchiveFacts, Span
 from pgstrata.store.archives.schema import COARSE, DETAILED
 
 _MINUTE: Final = 60
@@ -71,9 +71,8 @@ def _listed(alias: str, names: tuple[str, ...] = _CLASS) -> str:
 _TABLES: Final = {
     "looks": _Definition(
         columns=(*_wholes("moment", "seconds", "looks"), *_numbers("load")),
-        query="SELECT l.moment, {unit}, l.looks, coalesce((SELECT sum(s.sessions) FROM session_{size} s CROSS JOIN "
-        "session_class c ON c.id = s.class WHERE s.moment = l.moment AND c.is_load), 0) * 1.0 / l.looks "
-        "FROM look_{size} l WHERE l.moment >= :begin AND l.moment < :end ORDER BY l.moment",
+        query="SELECT moment, {unit}, looks, load * 1.0 / looks FROM look_{size} "
+        "WHERE moment >= :begin AND moment < :end ORDER BY moment",
     ),
     "sessions": _Definition(
         columns=(*_wholes("moment", "seconds"), *_texts("kind", *_CLASS, "statement"), *_wholes("is_load", "sessions")),
@@ -87,13 +86,13 @@ _TABLES: Final = {
     "statements": _Definition(
         columns=(
             *_wholes("moment"),
-            *_numbers("interval_seconds"),
+            *_numbers("interval_seconds", "interval_spent"),
             *_wholes("complete"),
             *_texts("statement"),
             *_numbers("calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes"),
         ),
-        query="SELECT i.moment, i.seconds, i.complete, t.key, u.calls, u.seconds, u.rows, u.blocks_hit, u.blocks_read, "
-        "u.wal_bytes FROM statement_interval i CROSS JOIN statement_use u ON u.moment = i.moment "
+        query="SELECT i.moment, i.seconds, i.spent, i.complete, t.key, u.calls, u.seconds, u.rows, u.blocks_hit, "
+        "u.blocks_read, u.wal_bytes FROM statement_interval i CROSS JOIN statement_use u ON u.moment = i.moment "
         "CROSS JOIN statement t ON t.id = u.statement "
         "WHERE i.moment > :begin AND i.moment <= :end ORDER BY i.moment, u.statement",
         sized=False,
@@ -111,9 +110,33 @@ _TABLES: Final = {
         "LEFT JOIN statement tr ON tr.id = r.statement "
         "WHERE b.moment >= :begin AND b.moment < :end ORDER BY b.moment, b.class, b.root, b.pid",
     ),
+    "relations": _Definition(
+        columns=(
+            *_wholes("moment"),
+            *_numbers("interval_seconds"),
+            *_texts("relation", "on_table"),
+            *_numbers(*RELATION_FIELDS),
+        ),
+        query=f"SELECT i.moment, i.seconds, r.name, r.on_table, {_listed('u', RELATION_FIELDS)} "
+        "FROM relation_interval i CROSS JOIN relation_use u ON u.moment = i.moment "
+        "CROSS JOIN relation r ON r.id = u.relation WHERE i.moment > :begin AND i.moment <= :end ORDER BY i.moment, u.relation",
+        sized=False,
+    ),
+    "horizon": _Definition(
+        columns=(
+            *_wholes("moment"),
+            *_texts("kind", "name"),
+            *_wholes("pid"),
+            *_texts("state"),
+            *_wholes("age", "held"),
+        ),
+        query="SELECT moment, kind, name, pid, state, age, held FROM horizon WHERE moment >= :begin AND moment < :end "
+        "ORDER BY moment",
+        sized=False,
+    ),
     "events": _Definition(
-        columns=(*_wholes("moment"), *_texts("kind", "detail")),
-        query="SELECT moment, kind, detail FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment",
+        columns=(*_wholes("moment"), *_texts("kind", "detail"), *_wholes("times")),
+        query="SELECT moment, kind, detail, times FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment",
         sized=False,
     ),
     "texts": _Definition(
