@@ -24,9 +24,10 @@ def tell(number):
     seen = {CPU: 1 + number % 3, LOCK: (4 if late else 0) + number % 2, IO: 1 if number % 7 == 0 else 0}
     blocked = behind(LOCK, BLOCKER, sessions=4) if late else {}
     host = {"host_user_cpu": 1.0 + number % 5 / 10, "disk_throughput": 1e6}
-    return Second(
-        {each: many for each, many in seen.items() if many}, (80 if late else 100) + number % 4, blocked, host
-    )
+    counts = {each: many for each, many in seen.items() if many}
+    scans = RelationUse(sequential_scans=60.0 * (5 if late else 1), sequential_rows=600.0)
+    relations = {Relation(name="public.stock"): scans} if number % 60 == 59 else {}
+    return Second(counts, (80 if late else 100) + number % 4, blocked, host, relations, OLD if late else None)
 
 
 def uses(number):

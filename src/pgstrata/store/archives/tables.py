@@ -119,7 +119,8 @@ _TABLES: Final = {
         ),
         query=f"SELECT i.moment, i.seconds, r.name, r.on_table, {_listed('u', RELATION_FIELDS)} "
         "FROM relation_interval i CROSS JOIN relation_use u ON u.moment = i.moment "
-        "CROSS JOIN relation r ON r.id = u.relation WHERE i.moment > :begin AND i.moment <= :end ORDER BY i.moment, u.relation",
+        "CROSS JOIN relation r ON r.id = u.relation "
+        "WHERE i.moment > :begin AND i.moment <= :end ORDER BY i.moment, u.relation",
         sized=False,
     ),
     "horizon": _Definition(
