@@ -142,6 +142,11 @@ class Recorder:
         """Tell all followers of an incident, as `Follower.alarm`; for the one that looks for them."""
         self._followers.alarm(incident)
 
+    @property
+    def psql(self) -> int | None:
+        """The process that holds the present connection."""
+        return self._connected.session.pid if self._connected else None
+
     def run(self, seconds: float | None) -> None:
         """Record for so long; None is for ever. The archive has everything at the end."""
         end = None if seconds is None else self.ticker.now() + seconds
@@ -161,6 +166,7 @@ class Recorder:
         """What is due at a second."""
         if step := self.ticker.stepped():
             self._event(EventKind.CLOCK, f"{step:+.0f} s")
+        begun = self.ticker.now()
         self._second = RecordedSecond(moment=moment)
         self._look_at_host(moment)
         try:
@@ -175,7 +181,7 @@ class Recorder:
                 self._event(EventKind.MISSED, error.what)
                 self.tell(f"the server did not answer as expected: {error.what}")
             self._failing = True
-        self._followers.follow(self._second)
+        self._followers.follow(replace(self._second, took=self.ticker.now() - begun))
         if moment % _FLUSH == 0:
             self._save(moment)
         if moment % _TIDY == 0:
@@ -275,7 +281,7 @@ class Recorder:
         if _COMMITS in rates:
             rates[_COMMITS] = max(0.0, rates[_COMMITS] - own / seconds)
         self.archive.add_server(moment, seconds, rates)
-        self._second = replace(self._second, server=rates)
+        self._second = replace(self._second, server=rates, server_seconds=seconds)
 
     def _count_statements(self, connected: Connected, moment: int) -> None:
         server, schema = connected.server, connected.server.said["counting"]

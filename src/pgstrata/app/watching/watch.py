@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pgstrata.app.machine import open_machine
 from pgstrata.app.running_server import make_read_only, parse_dsn
+from pgstrata.app.watching.cost import CostReader
+from pgstrata.app.watching.endpoint import Endpoint, Listen
+from pgstrata.app.watching.metrics import measure
+from pgstrata.app.watching.recent import Recent
 from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
 from pgstrata.errors import UsageError
 from pgstrata.hosts.local_dialogue import LocalDialogue
+from pgstrata.report.live.openmetrics import render_metrics
 from pgstrata.servers.psql_session import PsqlSession
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
@@ -24,21 +30,23 @@ _TIMEOUT: Final = "3s"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchTask:
-    """What the user asked for; `seconds` None is until it is interrupted."""
+    """What the user asked for; `seconds` None is until it is interrupted, `listen` is where metrics are asked for."""
 
     dsn: str
     archive: Path
     keep: Keep
     query_text: bool = True
     seconds: float | None = None
+    listen: Listen | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """What the recorder found at its start."""
+    """What the recorder found at its start; `metrics` is the address of its metrics, empty without them."""
 
     version: str
     limits: tuple[str, ...]
+    metrics: str = ""
 
 
 def watch(task: WatchTask, begun: Callable[[Watching], None], tell: Callable[[str], None]) -> int:
@@ -52,14 +60,16 @@ def watch(task: WatchTask, begun: Callable[[Watching], None], tell: Callable[[st
     Raises:
         UsageError: no connection string, or a limit that makes no sense.
         ArchiveInUseError: another recorder writes to the archive.
-        HostNotFitError: the server is too old, or sessions would not be read-only.
+        HostNotFitError: the server is too old, sessions would not be read-only, or the address of the metrics is taken.
         SqlError: the server cannot be reached at all.
     """
     _check(task.keep)
     address = make_read_only(parse_dsn(task.dsn), statement_timeout=_TIMEOUT)
-    with open_machine(lambda _: None) as machine:
+    recent = Recent()
+    with open_machine(lambda _: None) as machine, ExitStack() as ending:
         tools = machine.servers.client_tools(tls=True)
         archive = ArchiveWriter.open(task.archive, task.keep)
+        ending.callback(archive.close)
         recorder = Recorder(
             connect=lambda: PsqlSession(LocalDialogue, tools, address),
             here=machine.here,
@@ -67,17 +77,26 @@ def watch(task: WatchTask, begun: Callable[[Watching], None], tell: Callable[[st
             ticker=Ticker(machine.clock),
             tell=tell,
             query_text=task.query_text,
+            followers=(recent,) if task.listen else (),
         )
+        url = ""
+        if task.listen:
+            endpoint = open_endpoint(task.listen, recorder, recent)
+            ending.callback(endpoint.close)
+            url = endpoint.url
+        server = recorder.begin()
+        begun(Watching(version=server.said["version"], limits=recorder.limits, metrics=url))
         try:
-            server = recorder.begin()
-            begun(Watching(version=server.said["version"], limits=recorder.limits))
-            try:
-                recorder.run(task.seconds)
-            except KeyboardInterrupt:
-                tell("stopped: the archive is complete up to now")
-        finally:
-            archive.close()
+            recorder.run(task.seconds)
+        except KeyboardInterrupt:
+            tell("stopped: the archive is complete up to now")
     return recorder.looks
+
+
+def open_endpoint(listen: Listen, recorder: Recorder, recent: Recent) -> Endpoint:
+    """Metrics of a recorder at an address; `recent` has to follow it."""
+    cost = CostReader(archive=recorder.archive.folder, psql=lambda: recorder.psql)
+    return Endpoint(listen, lambda form: render_metrics(measure(recent.read(recorder.ticker.now()), cost.read()), form))
 
 
 def _check(keep: Keep) -> None:
