@@ -12,6 +12,8 @@ from pgstrata.app.watching.cost import Cost, CostReader, process_cost
 from pgstrata.app.watching.metrics import FAMILIES, MOST_SERIES, measure
 from pgstrata.app.watching.recent import OTHER, WINDOW, Recent
 from pgstrata.model.archive import ArchiveEvent, EventKind, SessionsLook
+from pgstrata.model.attribution import ValueInterval
+from pgstrata.model.incidents import Incident, IncidentKind
 from pgstrata.ports.recording import RecordedSecond
 from pgstrata.report.live.openmetrics import FamilyType, MetricsFormat, render_metrics
 
@@ -169,6 +171,26 @@ def test_the_recorders_own_cost_is_told():
     assert found["pgstrata_archive_saved_seconds",] == START
 
 
+def an_incident(begin=START):
+    return Incident(
+        kind=IncidentKind.SLOWER, begin=begin, begin_interval=ValueInterval(low=begin - 3, high=begin + 2),
+        found=begin + 40, factor=2.0, peak=3.0, throughput=50.0, usual_throughput=100.0, load=8.0, usual_load=8.0,
+    )  # fmt: skip
+
+
+def test_an_incident_is_told_while_it_lasts():
+    recent = told(second(0, {}))
+    assert read(recent, 0)["pgstrata_incident",] == 0
+    recent.alarm(an_incident())
+    recent.alarm(an_incident(START - 7))
+    found = read(recent, 0)
+    assert (found["pgstrata_incident",], found["pgstrata_incident_begin_seconds",]) == (1, START - 7)
+    recent.alarm(None)
+    found = read(recent, 0)
+    assert found["pgstrata_incident",] == 0
+    assert ("pgstrata_incident_begin_seconds",) not in found
+
+
 def everything():
     """A recorder that was told texts of strangers wherever there may be some."""
     strange = session(SECRET, f"{SECRET}/{SECRET}", application=SECRET, kind="client backend", state="active")
@@ -181,6 +203,7 @@ def everything():
     uses = counted({SECRET: use(calls=10, seconds=2.0)})
     recent.follow(second(0, {strange: 2}, blocked=behind(strange, root=strange), host=rates, counted=uses))
     recent.note(ArchiveEvent(moment=START, kind=EventKind.MISSED, detail=SECRET))
+    recent.alarm(an_incident())
     recent.saved(START)
     return recent
 

@@ -66,6 +66,10 @@ HELD: Final = _gauge(
     f"Age of the oldest transaction at the head of a blocking chain {_LATELY}; 0 if nobody was blocked.",
     unit="seconds",
 )
+INCIDENT: Final = _gauge("incident", "1 while an incident lasts: transactions are slower than usual; otherwise 0.")
+INCIDENT_BEGIN: Final = _gauge(
+    "incident_begin_seconds", "When the present incident began, in Unix seconds; absent without one.", unit="seconds"
+)
 HOST: Final = _counter(
     "host_cpu_seconds",
     "CPU time of the server's host by kind, all CPUs together; absent if the server is on another machine.",
@@ -94,7 +98,8 @@ SAVED: Final = _gauge(
 )  # fmt: skip
 
 FAMILIES: Final = (
-    UP, LOAD, SESSION_SECONDS, TRANSACTIONS, ROLLBACKS, TIME, CALLS, SPENT, CONNECTIONS, IDLE, BLOCKED, HELD, HOST,
+    UP, LOAD, SESSION_SECONDS, TRANSACTIONS, ROLLBACKS, TIME, CALLS, SPENT, CONNECTIONS, IDLE, BLOCKED, HELD, INCIDENT,
+    INCIDENT_BEGIN, HOST,
     EVENTS, GAP, LOOKS, TOOK, CPU, RESIDENT, ARCHIVE, SAVED,
 )  # fmt: skip
 MOST_SERIES: Final = sum(max(1, len(family.values)) for family in FAMILIES)
@@ -115,6 +120,8 @@ def _of_server(lately: Lately, present: Present) -> Mapping[Family, Mapping[str,
         IDLE: _one(lately.idle),
         BLOCKED: _one(lately.blocked),
         HELD: _one(lately.held),
+        INCIDENT: _one(float(present.incident is not None)),
+        INCIDENT_BEGIN: _one(present.incident),
         SAVED: _one(present.saved),
     }
 

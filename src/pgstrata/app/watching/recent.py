@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.model.archive import ArchiveEvent, EventKind, SessionsLook
+from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, RecordedSecond
 
 WINDOW: Final = 15
@@ -71,11 +72,15 @@ class Sums:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """What is known at a moment; `connections` are the last ones that were counted, `saved` is in Unix seconds."""
+    """What is known at a moment; `connections` are the last ones that were counted.
+
+    `incident` is when the one that lasts began, None where there is none; it and `saved` are in Unix seconds.
+    """
 
     lately: Lately
     sums: Sums
     connections: float | None
+    incident: int | None
     saved: int | None
 
 
@@ -111,6 +116,7 @@ class Recent:
         self._host: dict[str, float] = {}
         self._events: Counter[EventKind] = Counter()
         self._connections: float | None = None
+        self._incident: int | None = None
         self._saved: int | None = None
 
     # ------------------------------------------------------------------------------------------- what is told
@@ -134,6 +140,11 @@ class Recent:
         """Count an event."""
         with self._lock:
             self._events[event.kind] += 1
+
+    def alarm(self, incident: Incident | None) -> None:
+        """Keep when it began."""
+        with self._lock:
+            self._incident = None if incident is None else incident.begin
 
     def saved(self, moment: int) -> None:
         """Keep the moment."""
@@ -163,6 +174,7 @@ class Recent:
                     events={kind: self._events[kind] for kind in EventKind},
                 ),
                 connections=self._connections,
+                incident=self._incident,
                 saved=self._saved,
             )
 
