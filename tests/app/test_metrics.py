@@ -158,7 +158,7 @@ def test_events_are_counted_by_kind_without_their_detail():
     found = read(told(second(0, {}), events=[EventKind.RESTARTED, EventKind.LOST, EventKind.RESTARTED]), 0)
     assert found["pgstrata_events", "server_restarted"] == 2
     assert found["pgstrata_events", "connection_lost"] == 1
-    assert found["pgstrata_events", "disk_full"] == 0
+    assert found["pgstrata_events", "statistics_reset"] == 0
 
 
 def test_the_recorders_own_cost_is_told():

@@ -34,6 +34,12 @@ def name_event(kind: EventKind) -> str:
     return kind.value.replace(" ", "_")
 
 
+COUNTED_EVENTS: Final = (
+    EventKind.LOST, EventKind.CONNECTED, EventKind.RESTARTED, EventKind.MISSED, EventKind.RESET, EventKind.EVICTED,
+    EventKind.CLOCK, EventKind.THINNED,
+)  # fmt: skip
+"""Those that followers are told of while the recorder is at work."""
+
 UP: Final = _gauge("up", f"1 if the server answered within the last {ANSWERED} seconds, otherwise 0.")
 LOAD: Final = _gauge(
     "load", f"Active sessions by wait class, mean of the looks {_LATELY}.", label="class", values=WAIT_CLASSES
@@ -81,7 +87,7 @@ EVENTS: Final = _counter(
     "events",
     "What happened to the server or the recorder, such as restarts and lost connections.",
     label="kind",
-    values=tuple(map(name_event, EventKind)),
+    values=tuple(map(name_event, COUNTED_EVENTS)),
 )
 GAP: Final = _counter("gap_seconds", "Seconds without a look at the sessions.", unit="seconds")
 LOOKS: Final = _counter("recorder_looks", "Looks at the sessions of the server.")
@@ -134,7 +140,7 @@ def _of_sums(sums: Sums) -> Mapping[Family, Mapping[str, float]]:
         CALLS: _one(sums.calls),
         SPENT: _one(sums.spent),
         HOST: sums.host,
-        EVENTS: {name_event(kind): number for kind, number in sums.events.items()},
+        EVENTS: {name_event(kind): sums.events.get(kind, 0) for kind in COUNTED_EVENTS},
         GAP: _one(sums.gap),
         LOOKS: _one(sums.looks),
         TOOK: _one(sums.took),

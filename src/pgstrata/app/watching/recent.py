@@ -171,7 +171,7 @@ class Recent:
                     calls=self._calls,
                     spent=self._spent,
                     host=dict(self._host),
-                    events={kind: self._events[kind] for kind in EventKind},
+                    events=dict(self._events),
                 ),
                 connections=self._connections,
                 incident=self._incident,
