@@ -24,9 +24,10 @@ REST = 20.0
 EACH = 5.0
 CLIENT = """
 import sys, urllib.request
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 for _ in range(int(sys.argv[2])):
     request = urllib.request.Request(sys.argv[1], headers={"Accept": "application/openmetrics-text; version=1.0.0"})
-    urllib.request.urlopen(request).read()
+    opener.open(request).read()
 """
 
 

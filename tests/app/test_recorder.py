@@ -1,14 +1,18 @@
 """A recorder goes on whatever becomes of its server, and its archive tells what happened."""
 
+import http.client
 import math
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
 from archives import START
 from fake_clock import FakeClock
+from pgstrata.app.watching.endpoint import parse_listen
+from pgstrata.app.watching.recent import Recent
 from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
+from pgstrata.app.watching.watch import open_endpoint
 from pgstrata.collectors.live.counters import counters_statement
 from pgstrata.collectors.live.sessions import sessions_statement
 from pgstrata.errors import ArchiveError, HostNotFitError, SessionLostError, SqlError
@@ -373,3 +377,19 @@ def test_seconds_without_a_connection_have_no_look(tmp_path):
     rig.run(5)
     rig.end()
     assert [second.look is None for second in heard.seconds] == [False] * 5 + [True] * 5
+
+
+def test_metrics_of_a_recorder_are_offered_while_it_is_at_work(tmp_path):
+    recent = Recent()
+    rig = Rig(tmp_path / "archive", followers=(recent,))
+    endpoint = open_endpoint(parse_listen("127.0.0.1:0", anywhere=False), rig.recorder, recent)
+    try:
+        rig.recorder.begin()
+        rig.run(10)
+        with closing(http.client.HTTPConnection(endpoint.url.split("/")[2], timeout=60)) as connection:
+            connection.request("GET", "/metrics")
+            lines = connection.getresponse().read().decode().splitlines()
+    finally:
+        endpoint.close()
+    assert {"pgstrata_up 1", "pgstrata_recorder_looks_total 10", 'pgstrata_load{class="Lock"} 1'} <= set(lines)
+    assert not [line for line in lines if "shop" in line or "clerk" in line or "update" in line.lower()]
