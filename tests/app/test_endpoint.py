@@ -181,6 +181,13 @@ def test_more_connections_than_there_may_be_are_closed(monkeypatch):
                 connection.close()
 
 
+def test_metrics_that_cannot_be_rendered_are_an_error_of_the_server(capfd):
+    with opened(render=lambda form: str(1 / 0)) as found:
+        assert ask(found)[0].status == 500
+        assert ask(found, "/")[0].status == 404
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_port_that_is_taken_is_named(endpoint):
     port = port_of(endpoint)
     with pytest.raises(HostNotFitError) as caught:

@@ -330,6 +330,7 @@ def test_followers_are_told_what_is_recorded(tmp_path):
     assert all(second.look is not None for second in heard.seconds)
     rates = [second.server["commits"] for second in heard.seconds if second.server]
     assert rates == pytest.approx(known(window), abs=0.001)
+    assert sum(second.server_seconds for second in heard.seconds) == pytest.approx(39)
     counted = [second.counted for second in heard.seconds if second.counted]
     assert sum(each.uses["42"].calls for each in counted) == window.statements["42"].calls
     assert math.fsum(each.spent for each in counted) > 0
@@ -385,11 +386,15 @@ def test_metrics_of_a_recorder_are_offered_while_it_is_at_work(tmp_path):
     endpoint = open_endpoint(parse_listen("127.0.0.1:0", anywhere=False), rig.recorder, recent)
     try:
         rig.recorder.begin()
+        answer, before = rig.server.answer, len(rig.server.asked)
+        rig.server.answer = lambda statement: rig.clock.advance(0.01) or answer(statement)
         rig.run(10)
         with closing(http.client.HTTPConnection(endpoint.url.split("/")[2], timeout=60)) as connection:
             connection.request("GET", "/metrics")
             lines = connection.getresponse().read().decode().splitlines()
     finally:
         endpoint.close()
+    took = next(float(line.split()[1]) for line in lines if line.startswith("pgstrata_recorder_look_seconds_total "))
+    assert took == pytest.approx(0.01 * (len(rig.server.asked) - before), abs=1e-5)
     assert {"pgstrata_up 1", "pgstrata_recorder_looks_total 10", 'pgstrata_load{class="Lock"} 1'} <= set(lines)
     assert not [line for line in lines if "shop" in line or "clerk" in line or "update" in line.lower()]

@@ -202,7 +202,11 @@ class _Request(BaseHTTPRequestHandler):
 
     def _send_metrics(self) -> None:
         form = choose_format(",".join(self.headers.get_all("Accept") or []))
-        body = self.server.render(form).encode()
+        try:
+            body = self.server.render(form).encode()
+        except Exception:  # noqa: BLE001 - whatever fails here, the client has to learn that it did
+            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR)
+            return
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", form.value)
         self.send_header("Content-Length", str(len(body)))

@@ -144,8 +144,9 @@ class Recorder:
 
     @property
     def psql(self) -> int | None:
-        """The process that holds the present connection."""
-        return self._connected.session.pid if self._connected else None
+        """The process that holds the present connection; other threads may ask."""
+        connected = self._connected
+        return connected.session.pid if connected else None
 
     def run(self, seconds: float | None) -> None:
         """Record for so long; None is for ever. The archive has everything at the end."""
