@@ -243,7 +243,9 @@ def test_the_cost_of_this_process_and_of_the_archive_is_read(tmp_path):
 
 
 def test_the_cost_of_a_child_is_read_and_of_no_other_process():
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+    words = [sys.executable, "-c", "print(flush=True); input()"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()  # a process that was just started may not have its memory counted yet
         found = process_cost(child.pid, parent=os.getpid())
         elsewhere = process_cost(child.pid, parent=os.getppid())
         child.communicate(b"\n")
