@@ -39,12 +39,27 @@ def watch(
     duration: Annotated[
         str | None, typer.Option("--duration", metavar="TIME", help="Stop after this time; otherwise at Ctrl-C.")
     ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="ADDRESS:PORT",
+            help="Offer metrics for Prometheus there, at /metrics: 127.0.0.1:9790. Port 0 takes one that is free.",
+        ),
+    ] = None,
+    listen_anywhere: Annotated[
+        bool,
+        typer.Option(
+            "--listen-anywhere", help="Let --listen take an address that other machines can reach: no encryption there."
+        ),
+    ] = False,
 ) -> None:
     """Record a running server: its sessions every second, statements every ten, its statistics, its host.
 
     It only reads, through one connection with short timeouts. Membership in pg_monitor is enough. It goes on when the
     server is restarted.
     """
+    from pgstrata.app.watching.endpoint import parse_listen
     from pgstrata.app.watching.watch import Watching, WatchTask
     from pgstrata.app.watching.watch import watch as record
     from pgstrata.report.live.limits import say_limits
@@ -55,6 +70,8 @@ def watch(
         tell(f"recording PostgreSQL {found.version} into {archive}; Ctrl-C ends it")
         for text in say_limits(found.limits):
             tell(f"note: {text}")
+        if found.metrics:
+            tell(f"metrics: {found.metrics}")
 
     def tell(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -70,6 +87,7 @@ def watch(
         query_text=not no_query_text,
         host=host,
         seconds=None if duration is None else duration_at(duration, "--duration"),
+        listen=parse_listen(listen, anywhere=listen_anywhere),
     )
     looks = record(task, begun, tell)
     print(f"{render_count(looks, 'second')} recorded in {archive}")
