@@ -1,5 +1,6 @@
 """`pgstrata watch | explain | window`: live servers."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,7 @@ import typer
 from pgstrata.cli.options import Json, NoQueryText, duration_at
 
 if TYPE_CHECKING:
+    from pgstrata.cli.live_screen import LiveScreen
     from pgstrata.report.blocks.model import Document
 
 Archive = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.")]
@@ -35,11 +37,12 @@ def watch(
     duration: Annotated[
         str | None, typer.Option("--duration", metavar="TIME", help="Stop after this time; otherwise at Ctrl-C.")
     ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Print lines, also on a terminal; no live screen.")] = False,
 ) -> None:
     """Record a running server: its sessions every second, statements every ten, its statistics, its host.
 
     It only reads, through one connection with short timeouts. Membership in pg_monitor is enough. It goes on when the
-    server is restarted.
+    server is restarted. On a terminal it shows a live screen: throughput, load, statements, blockers.
     """
     from pgstrata.app.watching.watch import Watching, WatchTask
     from pgstrata.app.watching.watch import watch as record
@@ -51,9 +54,11 @@ def watch(
         tell(f"recording PostgreSQL {found.version} into {archive}; Ctrl-C ends it")
         for text in say_limits(found.limits):
             tell(f"note: {text}")
+        if screen is not None:
+            screen.open()
 
-    def tell(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+    screen = None if plain else _screen(archive)
+    tell = _say if screen is None else screen.tell
 
     task = WatchTask(
         dsn=dsn,
@@ -66,8 +71,30 @@ def watch(
         query_text=not no_query_text,
         seconds=None if duration is None else duration_at(duration, "--duration"),
     )
-    looks = record(task, begun, tell)
+    try:
+        looks = record(task, begun, tell, followers=() if screen is None else (screen,))
+    finally:
+        if screen is not None:
+            screen.close()
     print(f"{render_count(looks, 'second')} recorded in {archive}")
+
+
+def _screen(archive: Path) -> "LiveScreen | None":
+    """The live screen, where standard output is a terminal that it can be drawn on."""
+    from pgstrata.cli.terminal import open_terminal
+
+    terminal = open_terminal(sys.stdout)
+    if terminal is None:
+        return None
+    from pgstrata.cli.live_screen import LiveScreen
+    from pgstrata.cli.live_state import LiveState
+
+    colour = not os.environ.get("NO_COLOR")
+    return LiveScreen(terminal, LiveState(archive=str(archive)), _say, colour=colour, keeps=sys.stderr.isatty())
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _size_of(text: str) -> int:

@@ -13,6 +13,7 @@ from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
 from pgstrata.errors import UsageError
 from pgstrata.hosts.local_dialogue import LocalDialogue
+from pgstrata.ports.recording import Follower
 from pgstrata.servers.psql_session import PsqlSession
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
@@ -41,13 +42,19 @@ class Watching:
     limits: tuple[str, ...]
 
 
-def watch(task: WatchTask, begun: Callable[[Watching], None], tell: Callable[[str], None]) -> int:
+def watch(
+    task: WatchTask,
+    begun: Callable[[Watching], None],
+    tell: Callable[[str], None],
+    followers: tuple[Follower, ...] = (),
+) -> int:
     """Record a server into an archive; how many looks there were.
 
     Args:
         task: what is asked for.
         begun: called once the server has answered.
         tell: says what happens.
+        followers: are told what is recorded.
 
     Raises:
         UsageError: no connection string, or a limit that makes no sense.
@@ -67,6 +74,7 @@ def watch(task: WatchTask, begun: Callable[[Watching], None], tell: Callable[[st
             ticker=Ticker(machine.clock),
             tell=tell,
             query_text=task.query_text,
+            followers=followers,
         )
         try:
             server = recorder.begin()
