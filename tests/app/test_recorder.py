@@ -16,6 +16,8 @@ from pgstrata.collectors.live.relations import relations_statement
 from pgstrata.collectors.live.sessions import sessions_statement
 from pgstrata.errors import ArchiveError, HostNotFitError, SessionLostError, SqlError
 from pgstrata.model.archive import EventKind
+from pgstrata.model.attribution import ValueInterval
+from pgstrata.model.incidents import Incident, IncidentKind
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
@@ -548,6 +550,7 @@ class Heard:
 
     def __init__(self, fails=""):
         self.seconds, self.events, self.texts, self.calls, self.fails = [], [], {}, [], fails
+        self.alarms = []
 
     def _call(self, name):
         self.calls.append(name)
@@ -569,6 +572,10 @@ class Heard:
     def note(self, event):
         self._call("note")
         self.events.append(event.kind)
+
+    def alarm(self, incident):
+        self._call("alarm")
+        self.alarms.append(incident)
 
     def saved(self, moment):
         self._call("saved")
@@ -607,6 +614,22 @@ def test_a_follower_that_fails_is_left_out_and_the_others_go_on(tmp_path, call):
     assert failing.calls[-1] == call
     assert failing.calls.count(call) == 1
     assert rig.told[-1] == "the listener failed and was stopped; recording goes on (RuntimeError: broken)"
+
+
+def test_one_follower_tells_the_others_of_an_incident(tmp_path):
+    failing, heard = Heard(fails="alarm"), Heard()
+    rig = Rig(tmp_path / "archive", followers=(failing, heard))
+    rig.recorder.begin()
+    incident = Incident(
+        kind=IncidentKind.SLOWER, begin=START, begin_interval=ValueInterval(low=START - 3, high=START + 2),
+        found=START + 40, factor=2.0, peak=3.0, throughput=50.0, usual_throughput=100.0, load=8.0, usual_load=8.0,
+    )  # fmt: skip
+    rig.run(1)
+    rig.recorder.alarm(incident)
+    rig.recorder.alarm(None)
+    rig.end()
+    assert heard.alarms == [incident, None]
+    assert failing.alarms == []
 
 
 def test_seconds_without_a_connection_have_no_look(tmp_path):

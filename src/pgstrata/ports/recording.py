@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pgstrata.model.archive import ArchiveEvent, SessionsLook, StatementUse
+from pgstrata.model.incidents import Incident
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,10 @@ class Follower(Protocol):
 
     def note(self, event: ArchiveEvent) -> None:
         """Something happened to recorder or server."""
+        ...
+
+    def alarm(self, incident: Incident | None) -> None:
+        """An incident was found, or is known better now; None: the one that was told last has ended."""
         ...
 
     def saved(self, moment: int) -> None:

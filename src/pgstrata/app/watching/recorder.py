@@ -39,6 +39,7 @@ from pgstrata.collectors.live.statements import (
 )
 from pgstrata.errors import ArchiveError, DiskFullError, HostNotFitError, PgstrataError, SessionLostError
 from pgstrata.model.archive import ArchiveEvent, EventKind, SessionsLook
+from pgstrata.model.incidents import Incident
 from pgstrata.ports.host import Host
 from pgstrata.ports.recording import Counted, Follower, RecordedSecond
 from pgstrata.ports.session import ServerSession
@@ -117,6 +118,10 @@ class Recorder:
     def limits(self) -> tuple[str, ...]:
         """Codes of what is not seen by the present connection."""
         return self._connected.limits if self._connected else ()
+
+    def alarm(self, incident: Incident | None) -> None:
+        """Tell all followers of an incident, as `Follower.alarm`; for the one that looks for them."""
+        self._followers.alarm(incident)
 
     def run(self, seconds: float | None) -> None:
         """Record for so long; None is for ever. The archive has everything at the end."""
