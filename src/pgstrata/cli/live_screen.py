@@ -19,6 +19,7 @@ from pgstrata.cli.live_state import LiveState
 from pgstrata.cli.live_view import Choice, draw
 from pgstrata.cli.terminal import Terminal
 from pgstrata.model.archive import ArchiveEvent
+from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import RecordedSecond
 from pgstrata.report.live.words import local
 
@@ -87,6 +88,10 @@ class LiveScreen:
     def note(self, event: ArchiveEvent) -> None:
         """As `Follower.note`."""
         self._put(lambda: self.state.note(event))
+
+    def alarm(self, incident: Incident | None) -> None:
+        """As `Follower.alarm`."""
+        self._put(lambda: self.state.alarm(incident))
 
     def saved(self, moment: int) -> None:
         """As `Follower.saved`."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.model.archive import ArchiveEvent, EventKind, SessionClass, SessionsLook, StatementUse
+from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, RecordedSecond
 from pgstrata.report.live.words import local
 from pgstrata.report.sentences.causes import readable
@@ -122,6 +123,7 @@ class LiveState:
     looks: int = 0
     lost: int | None = None
     message: str = ""
+    incident: Incident | None = None
     texts: dict[str, str] = field(default_factory=dict)
     histories: Mapping[int, History] = field(default_factory=lambda: {step: History(step) for step in STEPS})
     _blocked: SessionsLook | None = None
@@ -165,6 +167,10 @@ class LiveState:
             self.lost = event.moment
         if event.kind is not EventKind.EVICTED or not self.message:
             self.tell(event.moment, f"{event.kind}: {event.detail}" if event.detail else event.kind)
+
+    def alarm(self, incident: Incident | None) -> None:
+        """An incident goes on, or the last one has ended."""
+        self.incident = incident
 
     def tell(self, moment: float, text: str) -> None:
         """A message."""

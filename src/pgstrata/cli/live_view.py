@@ -11,6 +11,7 @@ from pgstrata.cli.live_cells import Line, Paint, Piece, fit, padded, shortened, 
 from pgstrata.cli.live_chart import CLASSES, draw_bars, draw_clock, draw_stack, share_of
 from pgstrata.cli.live_state import NOW, STEPS, Blocker, Column, LiveState, TopStatement
 from pgstrata.model.attribution import Part
+from pgstrata.model.incidents import Incident, IncidentKind
 from pgstrata.report.live.words import local, name_blocker, name_statement, render_rate
 from pgstrata.report.sentences.causes import PART_NAMES, readable
 from pgstrata.units import render_count, render_duration
@@ -23,6 +24,8 @@ _VERY_WIDE: Final = 110
 """Columns from which on statements have their wait event, too."""
 _EVENT: Final = 26
 _LABEL: Final = 5
+_SINGLE: Final = 4
+"""Rows of head, throughput, time and foot."""
 _CHART: Final = 0.42
 """Share of the rows that the chart of the load takes."""
 _FEW: Final = 10
@@ -86,6 +89,16 @@ def _load(value: float) -> str:
     return f"{value:.2f}" if value < _FEW else f"{value:.1f}"
 
 
+def _say(incident: Incident) -> str:
+    """An incident in one line, what matters most first."""
+    since = f"since {local(incident.begin):%H:%M:%S}"
+    load = f"load {_load(incident.load)} instead of {_load(incident.usual_load)}"
+    if incident.kind is IncidentKind.STALLED:
+        return f"STALLED {since}: no transaction is committed; {load}"
+    rates = f"{_rate(incident.throughput)} instead of {_rate(incident.usual_throughput)}"
+    return f"SLOWER {since}: {render_rate(incident.factor)} times as long per transaction; {rates}; {load}"
+
+
 @dataclass(slots=True)
 class _View:
     """One drawing."""
@@ -96,10 +109,13 @@ class _View:
     rows: int
 
     def lines(self) -> Iterator[Line]:
-        left = self.rows - 4
+        incident = self.state.incident
+        left = self.rows - _SINGLE - (incident is not None)
         chart = max(2, round(left * _CHART))
         blockers = left // 8 if left >= _FEW else 0
         yield self._head()
+        if incident is not None:
+            yield (Piece(padded(shortened(_say(incident), self.columns), self.columns), Paint.ALARM),)
         yield from self._charts(chart)
         yield from self._statements(left - chart - blockers - 1)
         yield from self._blockers(blockers)
