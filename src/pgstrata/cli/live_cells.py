@@ -105,9 +105,15 @@ def plain_text(line: Iterable[Piece]) -> str:
     return "".join(piece.text for piece in line)
 
 
-def render_frame(lines: Sequence[Line], *, colour: bool) -> str:
-    """All lines over what is on the terminal, from its upper left corner on; the rest is erased."""
-    return "\x1b[H" + "\x1b[K\r\n".join("".join(_painted(line, colour=colour)) for line in lines) + "\x1b[K\x1b[J"
+def render_frame(lines: Sequence[Line], columns: int, *, colour: bool, anew: bool = False) -> str:
+    """Lines over what is on the terminal, from its upper left corner on; `anew`: after all of it was erased.
+
+    Lines that take all `columns` erase nothing: the cursor still stands on their last character then.
+    """
+    shown = ("".join(_painted(line, colour=colour)) for line in lines)
+    ends = ("" if width_of(line) >= columns else "\x1b[K" for line in lines)
+    start = "\x1b[2J\x1b[H" if anew else "\x1b[H"
+    return start + "\r\n".join(f"{line}{end}" for line, end in zip(shown, ends, strict=True))
 
 
 def _painted(line: Line, *, colour: bool) -> Iterator[str]:

@@ -153,14 +153,13 @@ class LiveScreen:
             while True:
                 self._news.get_nowait()()
         size = self.terminal.size
-        if size != self._size:
-            self._size, self._due = size, True
+        anew = size != self._size
         if self.terminal.is_behind:
             self.terminal.write()
-        elif self._due:
-            self._due = False
-            lines = draw(self.state, self._choice, *size)
-            self.terminal.write(render_frame(lines, colour=self.colour).encode("utf-8", "replace"))
+        elif self._due or anew:
+            self._due, self._size = False, size
+            frame = render_frame(draw(self.state, self._choice, *size), size[0], colour=self.colour, anew=anew)
+            self.terminal.write(frame.encode("utf-8", "replace"))
         self._wait()
 
     def _wait(self) -> None:

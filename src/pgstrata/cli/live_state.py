@@ -136,7 +136,7 @@ class LiveState:
 
     def begin(self, facts: Mapping[str, str], limits: Sequence[str]) -> None:
         """The server has answered."""
-        self.version = readable(facts.get("server_version", ""))
+        self.version = readable(facts.get("server_version", "")).partition(" ")[0]
         self.limits = tuple(limits)
         self.lost = self._rated = None
 
