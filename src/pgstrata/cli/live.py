@@ -1,7 +1,10 @@
 """`pgstrata watch | explain | window`: live servers."""
 
+import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -76,7 +79,8 @@ def watch(
     finally:
         if screen is not None:
             screen.close()
-    print(f"{render_count(looks, 'second')} recorded in {archive}")
+    with _unheard():
+        print(f"{render_count(looks, 'second')} recorded in {archive}", flush=True)
 
 
 def _screen(archive: Path) -> "LiveScreen | None":
@@ -94,7 +98,18 @@ def _screen(archive: Path) -> "LiveScreen | None":
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    with _unheard():
+        print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """A terminal that was closed hears nothing more: the recorder ends as after Ctrl-C."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
 
 
 def _size_of(text: str) -> int:

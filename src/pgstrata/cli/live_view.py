@@ -65,7 +65,7 @@ def _brief(state: LiveState) -> Line:
     now = state.now
     return (
         *_connection(state),
-        Piece(f" {_rate(now.throughput)} load {_load(now.load)} (q quits)"),
+        Piece(f" {_rate(now.throughput)} load {_load(now.load)}  q quit"),
     )
 
 
@@ -92,11 +92,11 @@ def _load(value: float) -> str:
 def _say(incident: Incident) -> str:
     """An incident in one line, what matters most first."""
     since = f"since {local(incident.begin):%H:%M:%S}"
-    load = f"load {_load(incident.load)} instead of {_load(incident.usual_load)}"
+    load = f"load {_load(incident.load)}, usually {_load(incident.usual_load)}"
     if incident.kind is IncidentKind.STALLED:
         return f"STALLED {since}: no transaction is committed; {load}"
-    rates = f"{_rate(incident.throughput)} instead of {_rate(incident.usual_throughput)}"
-    return f"SLOWER {since}: {render_rate(incident.factor)} times as long per transaction; {rates}; {load}"
+    rates = f"{_rate(incident.throughput)}, usually {_rate(incident.usual_throughput)}"
+    return f"SLOWER {since}: {render_rate(incident.factor)} times the usual time; {rates}; {load}"
 
 
 @dataclass(slots=True)
