@@ -17,6 +17,7 @@ from pgstrata.model.archive import ArchiveEvent, Blocking, EventKind, SessionsLo
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.model.incidents import Incident, IncidentKind
 from pgstrata.ports.recording import RecordedSecond
+from pgstrata.report.live.words import REST
 
 SIZES = [
     (40, 10), (41, 11), (59, 13), (60, 16), (80, 24), (109, 20), (110, 30), (120, 12), (160, 45), (200, 60), (300, 100),
@@ -232,6 +233,21 @@ def test_a_statement_that_was_not_counted_has_no_calls():
     state = recorded()
     state.learn({"select": "select 1"})
     assert any(line.split() == ["2.00", "select", "1"] for line in shown(state))
+
+
+def test_statements_that_no_look_has_seen_follow_with_what_was_counted():
+    state = recorded(10)
+    state.learn({"often": "select often", "seldom": "select seldom", "select": "select 1"})
+    state.follow(
+        second(10, {session(): 2}, uses={"seldom": use(1, 0.0001), "often": use(900, 0.01), REST: use(9, 9.0)})
+    )
+    rows = shown(state, 120)[-12:]
+    found = [line.split() for line in rows if "select" in line]
+    assert found == [
+        ["2.00", "CPU", "and", "run", "queue", "select", "1"],
+        ["0.00", "90", "11.1", "µs", "select", "often"],
+        ["0.00", "0.1", "100", "µs", "select", "seldom"],
+    ]
 
 
 def test_blockers_are_those_of_the_last_look():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,7 +52,8 @@ def share_of(column: Column, shown: WaitClass) -> float:
     """The part of a column's load that belongs to a class."""
     if shown.wait_type != _OTHERS:
         return column.share(shown.wait_type)
-    return sum(column.share(name) for name in column.sessions if name not in _NAMED)
+    others = column.sessions.keys() - _NAMED
+    return sum(map(column.share, others)) if others else 0.0
 
 
 def draw_bars(values: Sequence[float]) -> str:
@@ -81,30 +82,26 @@ def draw_stack(columns: Sequence[Column], rows: int) -> tuple[float, list[Line]]
     Each character shows the class at its middle; the upper end of a stack is a bar that is less than half as high.
     """
     top = scale_of(max((column.load for column in columns if column.looks), default=0.0))
-    stacks = [tuple(_stack(column, rows, top)) for column in columns]
+    stacks = [_stack(column, rows, top) for column in columns]
     return top, [joined(stack[row] for stack in stacks) for row in reversed(range(rows))]
 
 
-def _stack(column: Column, rows: int, top: float) -> Iterator[Piece]:
+def _stack(column: Column, rows: int, top: float) -> list[Piece]:
     """The pieces of a column from the bottom."""
+    found: list[Piece] = []
     if not column.looks:
-        yield Piece(_GAP, Paint.FAINT)
-        yield from (_BLANK for _ in range(rows - 1))
-        return
-    unit, bounds, height = top / rows, list[tuple[float, WaitClass]](), 0.0
-    for each in CLASSES:
-        share = share_of(column, each)
-        if share > 0:
-            height += share
-            bounds.append((height, each))
-    for row in range(rows):
-        middle = (row + 0.5) * unit
-        found = next((each for bound, each in bounds if bound >= middle), None)
-        if found is not None:
-            yield Piece(found.letter, found.paint)
-        else:
-            eighths = round((height / unit - row) * _EIGHTHS)
-            yield Piece(_BARS[eighths], bounds[-1][1].paint) if eighths > 0 else _BLANK
+        found.append(Piece(_GAP, Paint.FAINT))
+    elif column.sessions:
+        height, upmost = 0.0, CLASSES[0]
+        for each in CLASSES:
+            share = share_of(column, each) / top * rows
+            if share > 0:
+                height, upmost = height + share, each
+                found += [Piece(each.letter, each.paint)] * (math.floor(height + 0.5) - len(found))
+        eighths = round((height - len(found)) * _EIGHTHS)
+        if eighths > 0:
+            found.append(Piece(_BARS[eighths], upmost.paint))
+    return found + [_BLANK] * (rows - len(found))
 
 
 def draw_clock(columns: Sequence[Column], step: int) -> str:

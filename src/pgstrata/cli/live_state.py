@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 from pgstrata.model.archive import ArchiveEvent, EventKind, SessionClass, SessionsLook, StatementUse
 from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, RecordedSecond
-from pgstrata.report.live.words import local
+from pgstrata.report.live.words import REST, local
 from pgstrata.report.sentences.causes import readable
 
 STEPS: Final = (1, 5, 15, 60)
@@ -86,13 +86,13 @@ class History:
 class TopStatement:
     """A statement of the last minute.
 
-    Its sessions were seen most in `event`, empty for none. `use` is what was counted of it in `counted` seconds, None
-    where it was not counted.
+    Its sessions were seen most in `event`, empty for no wait event, None where none was seen. `use` is what was counted
+    of it in `counted` seconds, None where it was not counted.
     """
 
     key: str
     load: float
-    event: str
+    event: str | None
     use: StatementUse | None
     counted: float
 
@@ -191,21 +191,30 @@ class LiveState:
         return found
 
     def statements(self, number: int) -> list[TopStatement]:
-        """Statements with most load in the last minute."""
+        """Statements with most load in the last minute, then those that were not seen, with most counted time."""
         loads: Counter[str] = Counter()
         events: dict[str, tuple[int, str]] = {}
         for (key, event), sessions in self._sums.items():
             loads[key] += sessions
             events[key] = max(events.get(key, (0, "")), (sessions, event))
+        spent: defaultdict[str, float] = defaultdict(float)
+        for _, counted in self._counted:
+            for key, use in counted.uses.items():
+                spent[key] += use.seconds
+        spent.pop(REST, None)
         looks = len(self._recent)
         seconds = math.fsum(counted.seconds for _, counted in self._counted)
+        keys = sorted(loads.keys() | spent.keys(), key=lambda key: (-loads[key], -spent[key], key))
         return [
             TopStatement(
-                key=key, load=sessions / looks, event=events[key][1], use=self._use(key) if key else None,
+                key=key,
+                load=loads[key] / looks if looks else 0.0,
+                event=events[key][1] if key in events else None,
+                use=self._use(key) if key else None,
                 counted=seconds,
             )
-            for key, sessions in loads.most_common(number)
-        ]  # fmt: skip
+            for key in keys[:number]
+        ]
 
     @property
     def blockers(self) -> list[Blocker]:
