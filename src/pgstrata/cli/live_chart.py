@@ -110,6 +110,7 @@ def draw_clock(columns: Sequence[Column], step: int) -> str:
     pattern = "%H:%M:%S" if tick % 60 else "%H:%M"
     line = ""
     for place, column in enumerate(columns):
-        if column.start % tick == 0 and len(line) <= place:
-            line = f"{line:<{place}}{local(column.start).strftime(f'╵{pattern}')}"
-    return line[: len(columns)]
+        said = local(column.start).strftime(f"╵{pattern}") if column.start % tick == 0 else ""
+        if said and len(line) <= place <= len(columns) - len(said):
+            line = f"{line:<{place}}{said}"
+    return line
