@@ -18,9 +18,9 @@ from archives import START, session
 from pgstrata.app.watching.followers import Followers
 from pgstrata.cli.live_screen import LiveScreen
 from pgstrata.cli.live_state import LiveState
-from pgstrata.cli.terminal import Terminal
 from pgstrata.model.archive import SessionsLook
 from pgstrata.ports.recording import RecordedSecond
+from pgstrata.system.terminal import Terminal
 
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 PATIENCE = 40

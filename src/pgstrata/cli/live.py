@@ -85,9 +85,9 @@ def watch(
 
 def _screen(archive: Path) -> "LiveScreen | None":
     """The live screen, where standard output is a terminal that it can be drawn on."""
-    from pgstrata.cli.terminal import open_terminal
+    from pgstrata.system.terminal import open_terminal
 
-    terminal = open_terminal(sys.stdout)
+    terminal = open_terminal(sys.stdout, os.environ.get("TERM", ""))
     if terminal is None:
         return None
     from pgstrata.cli.live_screen import LiveScreen

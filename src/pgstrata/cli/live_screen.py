@@ -17,11 +17,11 @@ from typing import Final
 from pgstrata.cli.live_cells import render_frame
 from pgstrata.cli.live_state import LiveState
 from pgstrata.cli.live_view import Choice, draw
-from pgstrata.cli.terminal import Terminal
 from pgstrata.model.archive import ArchiveEvent
 from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import RecordedSecond
 from pgstrata.report.live.words import local
+from pgstrata.system.terminal import Terminal
 
 _LOOK: Final = 0.25
 """Seconds between two looks at the size of the terminal."""

@@ -24,12 +24,18 @@ _USUAL: Final = (80, 24)
 _MOST_KEYS: Final = 1024
 
 
-def open_terminal(out: TextIO) -> Terminal | None:
-    """The terminal that a stream writes to, if this process may draw on it: it can, and is in the foreground."""
-    if not out.isatty() or os.environ.get("TERM", "dumb") == "dumb" or not _speaks_unicode(out):
+def open_terminal(out: TextIO, kind: str) -> Terminal | None:
+    """The terminal that a stream writes to, if this process may draw on it: it can, and is in the foreground.
+
+    Args:
+        out: the stream.
+        kind: the value of TERM.
+    """
+    if not out.isatty() or kind in {"", "dumb"} or not _speaks_unicode(out):
         return None
-    # a description of its own: not waiting is a property of the description, and the stream's is the shell's, too
-    for path in (os.ttyname(out.fileno()), "/dev/tty"):
+    # a description of its own: not waiting is a property of the description, and the stream's is the shell's, too;
+    # after `su` the terminal belongs to another user, and can be opened by its second name only
+    for path in (_name_of(out), "/dev/tty"):
         with suppress(OSError):
             descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
             terminal = Terminal(descriptor)
@@ -37,6 +43,14 @@ def open_terminal(out: TextIO) -> Terminal | None:
                 return terminal
             os.close(descriptor)
     return None
+
+
+def _name_of(out: TextIO) -> str:
+    """Its path; in a container it may have none."""
+    try:
+        return os.ttyname(out.fileno())
+    except OSError:
+        return ""
 
 
 def _speaks_unicode(out: TextIO) -> bool:
