@@ -186,10 +186,10 @@ def test_a_terminal_that_is_closed_ends_the_recorder_without_a_defect(terminal, 
     assert "Traceback" not in errors.read_text()
 
 
-def test_keys_that_stop_a_program_do_not_stop_the_recorder(terminal):
+def test_ctrl_z_and_ctrl_backslash_do_not_leave_the_screen_behind(terminal):
     at = terminal()
     at.wait_for(rb"throughput")
-    at.press(b"\x1az")
+    at.press(b"\x1a\x1cz")
     at.wait_for(rb"\(5 s\)")
     at.press(b"q")
     assert at.end() == 0

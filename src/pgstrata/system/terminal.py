@@ -81,11 +81,12 @@ class Terminal:
         return (found.columns, found.lines) if found.columns and found.lines else _USUAL
 
     def enter(self) -> None:
-        """Take the whole screen; keys come one by one, and Ctrl-Z stops nothing."""
+        """Take the whole screen; keys come one by one, and of those that send signals only Ctrl-C does."""
         self._modes = termios.tcgetattr(self.descriptor)
         modes = termios.tcgetattr(self.descriptor)
         modes[_LOCAL] &= ~(termios.ICANON | termios.ECHO)
-        modes[_CHARACTERS][termios.VSUSP] = _NONE
+        for key in (termios.VSUSP, termios.VQUIT):
+            modes[_CHARACTERS][key] = _NONE
         termios.tcsetattr(self.descriptor, termios.TCSANOW, modes)
         self.write(_ENTER)
 
