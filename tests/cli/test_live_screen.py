@@ -206,13 +206,13 @@ def test_a_new_size_is_taken_at_once(terminal):
 
 
 def test_a_terminal_that_takes_nothing_does_not_hold_up_the_recorder(terminal):
-    at = terminal(seconds=3000, pause=0.001, NO_COLOR="")
+    at = terminal(seconds=1000, pause=0.001)
     at.resize(200, 60)
     deadline = time.monotonic() + PATIENCE
     while not at.ended.exists() or not at.ended.read_text():
         assert time.monotonic() < deadline, "the recorder waits"
         time.sleep(0.05)
-    assert at.ended.read_text() == "3000\n"
+    assert at.ended.read_text() == "1000\n"
     assert at.end() == 0
     assert termios.tcgetattr(at.slave) == at.modes
     assert LEAVE in at.seen
