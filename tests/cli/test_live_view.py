@@ -291,6 +291,8 @@ def test_the_last_message_stays_and_evicted_statements_do_not_replace_it():
     assert "16:20:00 the archive has reached" in shown(state)[-1]
     state.note(ArchiveEvent(moment=START + 2, kind=EventKind.RESET, detail="pg_stat_database"))
     assert "16:20:02 statistics reset: pg_stat_database" in shown(state, 120)[-1]
+    state.note(ArchiveEvent(moment=START + 3, kind=EventKind.DEADLOCK, times=3))
+    assert "16:20:03 deadlock (3 times)" in shown(state, 120)[-1]
 
 
 def test_keys_choose_the_seconds_of_a_column_and_stop_the_screen():

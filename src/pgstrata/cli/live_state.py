@@ -11,6 +11,7 @@ from typing import Final
 from pgstrata.model.archive import ArchiveEvent, EventKind, SessionClass, SessionsLook, StatementUse
 from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, RecordedSecond
+from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.words import REST, local
 from pgstrata.report.sentences.causes import readable
 
@@ -166,7 +167,7 @@ class LiveState:
         if event.kind is EventKind.LOST:
             self.lost = event.moment
         if event.kind is not EventKind.EVICTED or not self.message:
-            self.tell(event.moment, f"{event.kind}: {event.detail}" if event.detail else event.kind)
+            self.message = next(event_lines((event,)))
 
     def alarm(self, incident: Incident | None) -> None:
         """An incident goes on, or the last one has ended."""
