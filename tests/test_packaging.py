@@ -171,3 +171,8 @@ def test_an_archive_is_shown_there(installed, tmp_path):
     done = installed.run("window", tmp_path / "archive", "--from", "16:20", "--to", "16:25")
     assert done.returncode == 0, done.stderr
     assert "load" in done.stdout.lower()
+
+
+def test_a_citation_names_this_version():
+    named = re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert named == [__version__]
