@@ -30,7 +30,7 @@ LONG = 30
 _LEAST = 4
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*] |\d+\. |\||#))")
-_END = re.compile(r"(?<=[.!?])[\"”)*]*\s+(?=[\"“(*`]*[A-Z0-9`])")
+_END = re.compile(r"(?<=[.!?])[\"”)*]*\s+(?=[\"“(*`\[]*(?:[A-Z0-9]|pg|sysbench|ssh))")
 _WORD = re.compile(r"\S*\w\S*")
 _NO_PROSE = re.compile(r"[\n\t{}<>$=\\]|\b(?:SELECT|FROM|WHERE)\b|^[^\w\"'“(-]")
 

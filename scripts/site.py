@@ -2,9 +2,9 @@
 
     build/site-tools/bin/python scripts/site.py TARGET
 
-Files keep their places, so that links are the same in the repository and on the site. Two things are changed on the way:
-a link to a folder leads to a page that lists its files, and formulas between dollars become MathML, which browsers show
-without a script.
+Files keep their places, so that links are the same in the repository and on the site. Two things are changed. A link to
+a folder leads to a page that lists its files. Formulas between dollars become MathML, which browsers show without a
+script.
 """
 
 # ruff: noqa: INP001  a script
