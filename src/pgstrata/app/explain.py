@@ -35,10 +35,10 @@ def load_explanation(
         UsageError: a time cannot be read.
     """
     with ArchiveReader.open(archive) as reader:
-        facts = _facts(reader, archive)
+        facts = archive_facts(reader, archive)
         chosen = choose_windows(facts, begin, end, against)
-        value = _require(reader.window(chosen.window, facts))
-        reference = _require(reader.window(chosen.comparison, facts))
+        value = require_looks(reader.window(chosen.window, facts))
+        reference = require_looks(reader.window(chosen.comparison, facts))
         around = reader.window(chosen.around, facts, most=_MOST_AROUND)
         texts = reader.texts() if query_text else {}
     found = explain(value, reference, around)
@@ -48,20 +48,22 @@ def load_explanation(
 def load_profile(archive: Path, begin: str | None, end: str | None, *, query_text: bool = True) -> Profiled:
     """What a window of an archive holds by itself; arguments and errors are those of `load_explanation`."""
     with ArchiveReader.open(archive) as reader:
-        facts = _facts(reader, archive)
-        window = _require(reader.window(choose_window(facts, begin, end)[0], facts))
+        facts = archive_facts(reader, archive)
+        window = require_looks(reader.window(choose_window(facts, begin, end)[0], facts))
         texts = reader.texts() if query_text else {}
     return Profiled(archive=str(archive), facts=facts, profile=profile(window), texts=texts)
 
 
-def _facts(reader: ArchiveReader, archive: Path) -> ArchiveFacts:
+def archive_facts(reader: ArchiveReader, archive: Path) -> ArchiveFacts:
+    """What the archive says of itself; ArchiveError where nothing was recorded."""
     facts = reader.facts()
     if facts is None:
         raise ArchiveError("the archive is empty", where=str(archive), remedy="let `pgstrata watch` run for a while")
     return facts
 
 
-def _require(window: ArchiveWindow) -> ArchiveWindow:
+def require_looks(window: ArchiveWindow) -> ArchiveWindow:
+    """The window; ArchiveError where nothing was recorded of it."""
     if not sum(window.looks):
         told = next((event.detail for event in window.events if event.kind is EventKind.LOST), "")
         why = f": the connection was lost ({told})" if told else ", as if no recorder had been running"

@@ -115,9 +115,9 @@ def explain(
     from pgstrata.report.live.document import make_explanation
     from pgstrata.report.live.json import explanation_json
 
-    _check_format(format_)
+    check_format(format_)
     found = load_explanation(archive, begin, end, against, query_text=not no_query_text)
-    _tell(make_explanation(found, __version__), explanation_json(found) if json else None, format_, report)
+    tell_document(make_explanation(found, __version__), explanation_json(found) if json else None, format_, report)
 
 
 def window(
@@ -138,15 +138,16 @@ def window(
     from pgstrata.app.explain import load_profile
     from pgstrata.report.live.profile import make_profile_document, profile_json
 
-    _check_format(format_)
+    check_format(format_)
     if against is not None:
         explain(archive, begin, end, against, json, report, format_, no_query_text)
         return
     found = load_profile(archive, begin, end, query_text=not no_query_text)
-    _tell(make_profile_document(found, __version__), profile_json(found) if json else None, format_, report)
+    tell_document(make_profile_document(found, __version__), profile_json(found) if json else None, format_, report)
 
 
-def _check_format(format_: str | None) -> None:
+def check_format(format_: str | None) -> None:
+    """UsageError where it is no format of a document."""
     from pgstrata.errors import UsageError
 
     if format_ not in {None, "text", "markdown"}:
@@ -154,7 +155,7 @@ def _check_format(format_: str | None) -> None:
         raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
 
 
-def _tell(document: "Document", json: str | None, format_: str | None, report: Path | None) -> None:
+def tell_document(document: "Document", json: str | None, format_: str | None, report: Path | None) -> None:
     """Write the page, then print the document, or the same for programs."""
     from pgstrata.app.report import write_page
     from pgstrata.cli.documents import print_document

@@ -22,7 +22,9 @@ from pgstrata.model.archive import (
     Span,
     StatementUse,
 )
+from pgstrata.model.association import ArchiveSeries
 from pgstrata.store.archives.schema import COARSE, DETAILED, read_archive
+from pgstrata.store.archives.series import read_load
 
 MOST_CELLS: Final = 240
 MOST_DETAILED: Final = 2 * 3600
@@ -30,6 +32,10 @@ MOST_DETAILED: Final = 2 * 3600
 LONGEST_PAUSE: Final = 5
 """Seconds without a look from which on they are a gap."""
 _MINUTE: Final = 60
+LONGEST_DETAILED: Final = 86_400
+"""Seconds of a window from which on its series are read by the minute."""
+STEP: Final = 10
+"""Seconds of a step of series that are read by the second."""
 _COLUMNS: Final = "kind, database, role, application, state, wait_type, event"
 _LIMITS: Final = "limits"
 
@@ -97,6 +103,26 @@ class ArchiveReader:
             transactions=transactions,
             events=read.events(),
             gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
+        )
+
+    def series(self, span: Span, facts: ArchiveFacts) -> ArchiveSeries:
+        """Load by wait event and rates of a span in steps of 10 s, of a minute where it is longer than a day or old.
+
+        Steps are whole: what is left of one at the end is not read.
+        """
+        coarse = span.seconds > LONGEST_DETAILED or span.begin < facts.detailed_since
+        size, unit, step = (COARSE, _MINUTE, _MINUTE) if coarse else (DETAILED, 1, STEP)
+        begin = -(-span.begin // unit) * unit
+        number = max(0, span.end - begin) // step
+        whole = Span(begin=begin, end=begin + number * step)
+        read = _Read(self._connection, size, whole, step, number, whole.end)
+        return ArchiveSeries(
+            span=whole,
+            step=step,
+            unit=unit,
+            looks=read.looks(),
+            load=read_load(self._connection, size, whole, step),
+            rates={**read.rates("server", SERVER_RATES), **read.rates("host", HOST_RATES)},
         )
 
 
