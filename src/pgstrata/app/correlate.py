@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from pgstrata.app.explain import archive_facts
 from pgstrata.app.live_windows import choose_window, say_span
 from pgstrata.diagnosis.live.correlate import correlate, fewest_seconds
-from pgstrata.errors import ArchiveError
+from pgstrata.errors import ArchiveError, UsageError
 from pgstrata.model.association import ArchiveSeries, Associated, Associations
 from pgstrata.stats.association import FEWEST_STEPS
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.units import render_count, render_duration
+
+_DAY: Final = 86_400
+_LONGEST: Final = 92 * _DAY
+"""Seconds of a window that fits into memory by the minute."""
 
 
 def load_associations(archive: Path, begin: str | None, end: str | None) -> Associated:
@@ -24,11 +29,17 @@ def load_associations(archive: Path, begin: str | None, end: str | None) -> Asso
 
     Raises:
         ArchiveError: there is no archive, or too little is recorded of the window.
-        UsageError: a time cannot be read.
+        UsageError: a time cannot be read, or the window is too long.
     """
     with ArchiveReader.open(archive) as reader:
         facts = archive_facts(reader, archive)
         window, clipped = choose_window(facts, begin, end)
+        if window.seconds > _LONGEST:
+            raise UsageError(
+                f"the window is longer than {_LONGEST // _DAY} days",
+                where=say_span(window),
+                remedy="give a shorter one: --from TIME --to TIME",
+            )
         series = reader.series(window, facts)
     found = _require_steps(correlate(series), series)
     return Associated(archive=str(archive), facts=facts, clipped=clipped, found=found)

@@ -69,7 +69,10 @@ def answer_sentences(associated: Associated) -> Iterator[str]:
     if not found.rows:
         yield "Nothing could be compared: no wait event, or no other series, changes enough in this window"
     elif not resolved:
-        yield f"No association was found among {tested}; one of {_limit(found.limit)} or more would have been found"
+        yield (
+            f"No association was found among {tested}; one with rho {_limit(found.limit)} would have been found in four of "
+            "five such windows"
+        )
     else:
         more = f", {len(resolved) - _MOST_TOLD} of them only in the table" if len(resolved) > _MOST_TOLD else ""
         yield f"{len(resolved)} of {tested} are associated{more}. An association is not a cause"
@@ -128,8 +131,10 @@ def doubt_sentences(associated: Associated) -> Iterator[str]:
         yield f"series were read from sums of minutes: a lag shorter than {render_duration(found.step)} is not seen"
     if not found.held:
         yield "throughput is not known or does not change: what goes up and down with demand is not told apart"
+    if any(row.resolved and _is_brake(row) for row in found.rows):
+        yield "throughput fell as a wait grew: what server and host share with that fall was taken out, too"
     if found.limit is not None and any(row.resolved for row in found.rows):
-        yield f"a further association below {_limit(found.limit)} may have stayed unseen"
+        yield f"a further association with rho below {_limit(found.limit)} may have stayed unseen"
     yield (
         "what happens once, such as a step to another level, is one event and no association: use `pgstrata explain`"
     )

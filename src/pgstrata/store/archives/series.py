@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
 from pgstrata.model.archive import SessionClass, Span
+
+_AT_ONCE: Final = 5000
+"""Moments that are read together."""
 
 
 def read_load(connection: sqlite3.Connection, size: str, span: Span, step: int) -> Mapping[str, tuple[int, ...]]:
@@ -35,16 +39,13 @@ def read_load(connection: sqlite3.Connection, size: str, span: Span, step: int) 
         classes, sessions = (np.fromstring(",".join(each), dtype=np.int64, sep=",") for each in texts)
         sizes = [text.count(",") + 1 for text in texts[0]]
         steps = np.repeat((np.array(moments) - span.begin) // step, sizes)
-        counts += np.bincount(places[classes] * number + steps, sessions, minlength=counts.size)
-    by_event = counts.astype(np.int64).reshape(-1, number)[: len(events)]
+        counts += np.bincount(places.take(classes, mode="clip") * number + steps, sessions, minlength=counts.size)
+    by_event = counts.astype(np.int64).reshape(len(events) + 1, number)[: len(events)]
     return {event: tuple(row.tolist()) for event, row in zip(events, by_event, strict=True) if row.any()}
 
 
-_AT_ONCE = 5000
-
-
 def _events(connection: sqlite3.Connection) -> tuple[list[str], np.ndarray]:
-    """Wait events, and the place of that of each class; those that are no load stand behind all of them."""
+    """Wait events, and the place of that of each class; what is no load, or no class, stands behind all of them."""
     rows = connection.execute("SELECT id, kind, state, wait_type, event FROM session_class").fetchall()
     known = {
         number: f"{wait}/{event}" if wait else ""
@@ -52,7 +53,7 @@ def _events(connection: sqlite3.Connection) -> tuple[list[str], np.ndarray]:
         if SessionClass(kind=kind, state=state).is_load
     }
     events = sorted(set(known.values()))
-    places = np.full(max((row[0] for row in rows), default=0) + 1, len(events))
+    places = np.full(max((row[0] for row in rows), default=0) + 2, len(events))
     for number, event in known.items():
         places[number] = events.index(event)
     return events, places
