@@ -107,7 +107,7 @@ def _window(draws: np.random.Generator, memory: float, demand: float, lag: int |
     waits, levels = _drift(draws, len(EVENTS), memory), _drift(draws, len(RATES), memory)
     driver = demand * _drift(draws, 1, 0.95)[0]
     if lag is not None:
-        waits[0] = np.roll(levels[RATES.index("disk_await")], lag) + 0.5 * waits[0]
+        waits[0] = np.roll(levels[RATES.index("disk_await")], lag) + 1.5 * waits[0]
     strength = draws.uniform(0.2, 0.8, len(EVENTS) + len(RATES))
     delays = draws.integers(0, 3, strength.size)
     driven = [each * np.roll(driver, delay) for each, delay in zip(strength, delays, strict=True)]

@@ -90,7 +90,7 @@ def test_all_that_was_tested_is_counted_and_a_cause_is_denied_once():
 def test_where_nothing_was_found_it_is_said_what_would_have_been():
     (only,) = answer_sentences(associated(*unresolved(9)))
     assert only == (
-        "No association was found among 9 pairs of a wait event and another series; one of 0.31 or more would have been "
+        "No association was found among 9 pairs of a wait event and another series; one with rho 0.31 would have been "
         "found in four of five such windows"
     )
 

@@ -29,6 +29,8 @@ FEWEST_STEPS: Final = 60
 """Steps below which nothing is said: models and lags would use up too many of them."""
 _STEPS_PER_ORDER: Final = 8
 _MOST_ORDERS: Final = 24
+_PIECE: Final = 200_000
+"""Multiplications of one product of matrices, at most."""
 _STEPS_PER_LAG: Final = 40
 _EXACT: Final = 1e-12
 _DIFFER: Final = 1.96 * math.sqrt(2)
@@ -94,11 +96,12 @@ def clear(values: FloatArray, driver: FloatArray | None, lags: int) -> Cleared:
         weights = fit_autoregression(row)
         target, linear, square, cube = (_filter(each, weights) for each in (row, *powers))
         columns = [_shift(linear, lag) for lag in range(-reach, reach + 1)]
-        design = np.stack([np.ones_like(driver), *columns, square, cube])
-        known = np.isfinite(design).all(axis=0) & np.isfinite(target)
-        inside = design[:, known]
-        told = np.linalg.lstsq(inside @ inside.T, inside @ target[known], rcond=None)[0]
-        rest[known] = target[known] - told @ inside
+        every = np.stack([np.ones_like(driver), *columns, square, cube, target])
+        known = np.isfinite(every).all(axis=0)
+        inside = every[:, known]
+        products = _products(inside, inside)
+        told = np.linalg.lstsq(products[:-1, :-1], products[:-1, -1], rcond=None)[0]
+        rest[known] = inside[-1] - np.einsum("i,ij->j", told, inside[:-1])
     return Cleared(values=prewhiten(found), fitted=fitted)
 
 
@@ -152,8 +155,22 @@ def fit_autoregression(centred: FloatArray) -> FloatArray:
 
 
 def _product(one: FloatArray, other: FloatArray) -> float:
-    """Their inner product, without the threads of a BLAS: those take longer to wake up than it takes."""
+    """The inner product of two series, shape (steps,)."""
     return float(np.einsum("i,i->", one, other))
+
+
+def _products(these: FloatArray, others: FloatArray) -> FloatArray:
+    """Those of each with each of the others, piece by piece.
+
+    Pieces are so small that a BLAS does not start threads for them: beside a busy server these wait for each other for
+    longer than one of them takes.
+    """
+    width = max(64, _PIECE // (len(these) * len(others)))
+    pieces = range(0, these.shape[1], width)
+    total = np.zeros((len(these), len(others)))
+    for begin in pieces:
+        total += these[:, begin : begin + width] @ others[:, begin : begin + width].T
+    return total
 
 
 def _means(values: FloatArray) -> FloatArray:
@@ -237,13 +254,13 @@ def _correlate(
     size = ours.shape[2]
     seen, x, x_square = ours[:, :, max(0, lag) : size + min(0, lag)]
     others_seen, y, y_square = theirs[:, :, max(0, -lag) : size - max(0, lag)]
-    pairs = seen @ others_seen.T
-    spread = (x_square @ others_seen.T) * (seen @ y_square.T)
+    pairs = _products(seen, others_seen)
+    spread = _products(x_square, others_seen) * _products(seen, y_square)
     known = (pairs - fitted >= FEWEST_STEPS // 2) & (spread > 0)
     spread = np.where(known, spread, np.nan)
-    rho = x @ y.T / np.sqrt(spread)
+    rho = _products(x, y) / np.sqrt(spread)
     # of normal variables the mean product of squares is 1 + 2 rho squared
-    restless = (x_square @ y_square.T) * pairs / spread / (1 + 2 * rho**2)
+    restless = _products(x_square, y_square) * pairs / spread / (1 + 2 * rho**2)
     error = np.sqrt(np.maximum(1.0, restless) / np.where(known, pairs - fitted - 3, np.nan))
     return rho, error, pairs
 

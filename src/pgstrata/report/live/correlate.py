@@ -70,8 +70,8 @@ def answer_sentences(associated: Associated) -> Iterator[str]:
         yield "Nothing could be compared: no wait event, or no other series, changes enough in this window"
     elif not resolved:
         yield (
-            f"No association was found among {tested}; one with rho {_limit(found.limit)} would have been found in four of "
-            "five such windows"
+            f"No association was found among {tested}; one with rho {_limit(found.limit)} would have been found in "
+            "four of five such windows"
         )
     else:
         more = f", {len(resolved) - _MOST_TOLD} of them only in the table" if len(resolved) > _MOST_TOLD else ""
