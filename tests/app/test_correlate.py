@@ -54,12 +54,8 @@ def test_programs_get_the_same_in_base_units(archive, tmp_path):
         60,
     )
     assert found["window"] == {"begin": START, "end": START + SECONDS}
-    assert (found["tested"], found["constant"], found["held"], found["daily"]) == (
-        4,
-        ["connections", "disk_iops"],
-        True,
-        False,
-    )
+    assert (found["tested"], found["held"], found["shapes"]) == (4, True, [300])
+    assert found["constant"] == ["connections", "disk_iops"]
     assert found["limits"] == ["standby"]
     first = found["associations"][0]
     assert (first["event"], first["rate"], first["lead"], first["leads"]) == (

@@ -37,7 +37,7 @@ def unresolved(number=1):
 def associated(*rows, limits=(), clipped=False, **more):
     standard = {
         "span": SPAN, "step": 10, "unit": 1, "steps": 360, "all_steps": 360, "longest": 60, "held": True,
-        "daily": False, "parts": 3, "constant": (), "limit": 0.31,
+        "shapes": (), "parts": 3, "constant": (), "limit": 0.31,
     }  # fmt: skip
     facts = ArchiveFacts(span=SPAN, facts={}, limits=limits, detailed_since=SPAN.begin)
     return Associated(archive="shop", facts=facts, clipped=clipped, found=Associations(rows=rows, **(standard | more)))
@@ -112,7 +112,7 @@ def test_what_limits_the_answer_is_said():
         "sums of minutes",
         "what goes up and down with demand is not told apart",
         "with rho below 0.31 may have stayed unseen",
-        "one event and no association",
+        "one event and may not show",
         "the server is on another machine",
     ):
         assert each in said

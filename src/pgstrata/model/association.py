@@ -53,8 +53,9 @@ class Associations:
     """All pairs of a window, those that are resolved first, the largest first.
 
     `steps` of `step` seconds have looks, of all that the window has; `longest` is the longest lag in seconds. `held`:
-    what throughput tells of either series was taken out; `daily`: their shape over the day, too. `parts` are pairs that
-    were not tested because one is a part of the other, `constant` the series left out because they hardly change.
+    what throughput tells of either series was taken out; `shapes`: the periods in seconds with which a part of all
+    series comes again, which was taken out, too. `parts` are pairs that were not tested because one is a part of the
+    other, `constant` the series left out because they hardly change.
     `limit` is the correlation that would be found in 80 % of such windows, None where nothing was tested.
     """
 
@@ -65,7 +66,7 @@ class Associations:
     all_steps: int
     longest: int
     held: bool
-    daily: bool
+    shapes: tuple[int, ...]
     rows: tuple[Association, ...]
     parts: int
     constant: tuple[str, ...]

@@ -70,7 +70,7 @@ def test_every_pair_is_tested_and_what_hardly_changes_is_named():
     found = correlate(slow_disk())
     assert len(found.rows) == 2 * 5
     assert found.constant == ("",)
-    assert (found.steps, found.all_steps, found.longest, found.held, found.daily) == (600, 600, 60, True, False)
+    assert (found.steps, found.all_steps, found.longest, found.held, found.shapes) == (600, 600, 60, True, (600,))
     assert 0 < found.limit < 0.3
 
 
@@ -117,8 +117,22 @@ def test_the_same_hours_of_each_day_make_no_association():
     backup = np.isin(hour, (2, 14)) * 3.0
     load = {LWLOCK: waiting(draws, backup + 0.2 * draws.normal(size=steps), 60)}
     found = correlate(series(load, {"disk_iops": backup + draws.normal(size=steps)}, step=60))
-    assert found.daily
+    assert found.shapes == (3600, DAY)
     assert not found.rows[0].resolved
+
+
+@pytest.mark.parametrize(("minutes", "hours"), [(5, 1), (5, 4), (10, 4), (60, 24)])
+def test_jobs_of_the_same_clock_make_no_association(minutes, hours):
+    wrong = 0
+    for seed in range(20):
+        draws = np.random.default_rng([8, seed])
+        steps = hours * 360
+        load, disk = ((np.arange(steps) + draws.integers(6 * minutes)) % (6 * minutes) < 2 for _ in range(2))
+        found = correlate(
+            series({LWLOCK: waiting(draws, 3 * load)}, {"disk_iops": 3 * disk + draws.normal(size=steps)})
+        )
+        wrong += found.rows[0].resolved
+    assert wrong <= 4
 
 
 @pytest.mark.parametrize(

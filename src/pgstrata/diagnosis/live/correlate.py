@@ -29,8 +29,11 @@ LONGEST_LAG: Final = 6
 """Steps."""
 _DAY: Final = 86_400
 _FEWEST_DAYS: Final = 2
-_BIN: Final = 900
+_QUARTER: Final = 900
 """Seconds of a part of the day that has a mean of its own."""
+_PERIODS: Final = (3600, 1800, 600, 300, 60)
+"""Seconds after which jobs of a clock come again."""
+_FEWEST_PERIODS: Final = 8
 _SEEN: Final = 0.5
 """Share of its looks that a step needs."""
 _MOST_ALIKE: Final = 0.9
@@ -62,14 +65,14 @@ def fewest_seconds(series: ArchiveSeries) -> int:
 def correlate(series: ArchiveSeries) -> Associations:
     """Every wait event with every rate, throughput included.
 
-    What throughput tells of both is taken out of the pairs without it, and the shape over the day out of all where the
-    window has two days. With fewer than `FEWEST_STEPS` steps nothing is tested.
+    What comes again by the clock is taken out of all series: two jobs of the same hours or minutes would seem to go
+    together. What throughput tells of both is taken out of the pairs without it. With fewer than `FEWEST_STEPS` steps
+    nothing is tested.
     """
     seen = _seen(series)
     prepared = _prepare(series, seen)
-    daily = series.span.seconds >= _FEWEST_DAYS * _DAY
     held = COMMITS in prepared.rates
-    pairs = [*_test(prepared, held=held, daily=daily, series=series)]
+    pairs = [*_test(prepared, series, held=held)]
     adjusted = adjust_dependent([pair.p for pair in pairs])
     rows = [pair.row(each, series.step) for pair, each in zip(pairs, adjusted, strict=True)]
     rows.sort(key=lambda row: (not row.resolved, -abs(row.rho)))
@@ -84,7 +87,7 @@ def correlate(series: ArchiveSeries) -> Associations:
         all_steps=seen.size,
         longest=LONGEST_LAG * series.step,
         held=held,
-        daily=daily,
+        shapes=_shapes(series),
         rows=tuple(rows),
         parts=sum(is_part(event, rate) for event in prepared.load for rate in prepared.rates),
         constant=tuple(name for name in (*series.load, *series.rates) if name not in known),
@@ -163,16 +166,32 @@ class _Pair:
         )
 
 
-def _test(prepared: _Prepared, *, held: bool, daily: bool, series: ArchiveSeries) -> Iterator[_Pair]:
+def _shapes(series: ArchiveSeries) -> tuple[int, ...]:
+    """Periods in seconds of what is taken out: the longest that the window has often enough, and the day."""
+    seconds = series.span.seconds
+    often = (each for each in _PERIODS if each > series.step and seconds >= _FEWEST_PERIODS * each)
+    days = (_DAY,) if seconds >= _FEWEST_DAYS * _DAY else ()
+    return (*list(often)[:1], *days)
+
+
+def _shapeless(scores: FloatArray, series: ArchiveSeries) -> tuple[FloatArray, int]:
+    """Series without their shapes, and how many means were taken out of each."""
+    moments = series.span.begin + series.step * np.arange(scores.shape[1])
+    means = 0
+    for period in _shapes(series):
+        width = _QUARTER if period == _DAY else series.step
+        scores = remove_shape(scores, moments % period // width)
+        means += -(-period // width)
+    return scores, means
+
+
+def _test(prepared: _Prepared, series: ArchiveSeries, *, held: bool) -> Iterator[_Pair]:
     """All pairs of which something is known."""
     if not prepared.load or not prepared.rates:
         return
     events, names = list(prepared.load), list(prepared.rates)
     scores = normal_scores(np.stack([*prepared.load.values(), *prepared.rates.values()]))
-    if daily:
-        moments = series.span.begin + series.step * np.arange(scores.shape[1])
-        scores = remove_shape(scores, moments % _DAY // _BIN)
-    fitted = _DAY // _BIN if daily else 0
+    scores, fitted = _shapeless(scores, series)
     load, rates = scores[: len(events)], scores[len(events) :]
     if held:
         commits = names.index(COMMITS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pgstrata.model.association import Associated, Association
+from pgstrata.model.association import Associated, Association, Associations
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.report.blocks.model import (
     Block,
@@ -30,11 +30,12 @@ from pgstrata.report.sentences.causes import PART_NAMES, readable
 from pgstrata.units import render_count, render_duration
 
 _COMMITS: Final = "commits"
+_DAY: Final = 86_400
 _MOST_TOLD: Final = 5
 _MOST_SHOWN: Final = 12
 _NARROWEST: Final = 20
 _ROW: Final = "event rate rho interval lead leads p adjusted resolved steps"
-_HEAD: Final = "step unit steps all_steps longest held daily parts limit"
+_HEAD: Final = "step unit steps all_steps longest held shapes parts limit"
 _METHOD: Final = (
     "Rho is the rank correlation of what is new in each step, that is, of what neither series had in its steps before. "
     "It is that of the lag at which it is largest, and its interval of 95 % takes that choice into account. A positive "
@@ -129,15 +130,15 @@ def doubt_sentences(associated: Associated) -> Iterator[str]:
         )
     if found.unit > 1:
         yield f"series were read from sums of minutes: a lag shorter than {render_duration(found.step)} is not seen"
+    if found.shapes:
+        yield "what comes again by the clock was taken out: of two jobs at the same minutes, each seems to go with the other"
     if not found.held:
         yield "throughput is not known or does not change: what goes up and down with demand is not told apart"
     if any(row.resolved and _is_brake(row) for row in found.rows):
         yield "throughput fell as a wait grew: what server and host share with that fall was taken out, too"
     if found.limit is not None and any(row.resolved for row in found.rows):
         yield f"a further association with rho below {_limit(found.limit)} may have stayed unseen"
-    yield (
-        "what happens once, such as a step to another level, is one event and no association: use `pgstrata explain`"
-    )
+    yield ("what happens once, such as a step to another level, is one event and may not show: use `pgstrata explain`")
 
 
 def _sections(associated: Associated) -> Iterator[Block]:
@@ -185,8 +186,7 @@ def _facts(associated: Associated) -> Iterator[Fact]:
     seen = f"{found.steps / found.all_steps * 100:.0f} %"
     yield Fact(name="steps", value=f"{found.steps:,} of {render_duration(found.step)}, {seen} of the window")
     yield Fact(name="lags", value=f"up to {render_duration(found.longest)} either way")
-    taken = "what throughput tells of either series" if found.held else "nothing of throughput"
-    yield Fact(name="taken out", value=f"{taken}{', and the shape over the day' if found.daily else ''}")
+    yield Fact(name="taken out", value=", ".join(_taken_out(found)) or "nothing")
     yield Fact(name="pairs tested", value=f"{len(found.rows):,}")
     if found.parts:
         yield Fact(name="not tested", value=f"{render_count(found.parts, 'pair')} of a part and its own total")
@@ -194,6 +194,13 @@ def _facts(associated: Associated) -> Iterator[Fact]:
         yield Fact(name="hardly changing", value=", ".join(map(_series, found.constant)))
     if found.limit is not None:
         yield Fact(name="detectable", value=f"rho of {_limit(found.limit)}, in four of five such windows")
+
+
+def _taken_out(found: Associations) -> Iterator[str]:
+    if found.held:
+        yield "what throughput tells of either series"
+    for period in found.shapes:
+        yield f"what comes again every {'day' if period == _DAY else render_duration(period)}"
 
 
 def _series(name: str) -> str:
