@@ -131,7 +131,7 @@ def doubt_sentences(associated: Associated) -> Iterator[str]:
     if found.unit > 1:
         yield f"series were read from sums of minutes: a lag shorter than {render_duration(found.step)} is not seen"
     if found.shapes:
-        yield "what comes again by the clock was taken out: of two jobs at the same minutes, each seems to go with the other"
+        yield "what comes again by the clock was taken out: two jobs of the same minutes would seem to go together"
     if not found.held:
         yield "throughput is not known or does not change: what goes up and down with demand is not told apart"
     if any(row.resolved and _is_brake(row) for row in found.rows):
