@@ -1,7 +1,7 @@
 """Associations of a live server: false ones in windows of unrelated series, true ones with their lag, and the time.
 
-Windows are simulated as a recorder sees them: sessions are counted ten times in each step, and levels drift. Demand is
-in some of them what drives waits, host and throughput alike, each in a way of its own.
+Windows are simulated as a recorder sees them: sessions are counted ten times in each step, and levels drift. In some of
+them demand drives waits, host and throughput alike, each in a way of its own, or jobs start every five minutes.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ SEED = 20261128
 EVENTS = ("LWLock/WALWrite", "LWLock/BufferMapping", "IO/DataFileRead", "Lock/tuple", "Client/ClientRead", "")
 RATES = ("commits", *SERVER_RATES[1:9], *HOST_RATES[3:14])
 MOST_LAG = 3
+EVERY = 30
 DAY = 86_400
 MONTH = 30 * DAY
 BEGIN = 1_795_651_200
@@ -78,7 +79,7 @@ def _true() -> Iterator[Figure]:
     for number in range(FAMILIES):
         draws = np.random.default_rng([SEED, 1, number])
         lag = int(draws.integers(-MOST_LAG, MOST_LAG + 1))
-        rows = correlate(_window(draws, 0.8, 1.0, lag=lag)).rows
+        rows = correlate(_window(draws, memory=0.8, demand=1.0, lag=lag)).rows
         row = next(row for row in rows if (row.event, row.rate) == (EVENTS[0], "disk_await"))
         if row.resolved:
             seen += 1
@@ -102,12 +103,20 @@ def _drift(draws: np.random.Generator, number: int, memory: float) -> Floats:
     return np.asarray((kept - kept.mean(axis=1, keepdims=True)) / kept.std(axis=1, keepdims=True))
 
 
-def _window(draws: np.random.Generator, memory: float, demand: float, lag: int | None = None) -> ArchiveSeries:
+def _clock(draws: np.random.Generator, number: int) -> Floats:
+    """1 in the step in which a job of each series starts, every five minutes."""
+    phases = draws.integers(0, EVERY, (number, 1))
+    return np.asarray((np.arange(STEPS) + phases) % EVERY == 0, dtype=np.float64)
+
+
+def _window(
+    draws: np.random.Generator, *, memory: float, demand: float = 0.0, jobs: float = 0.0, lag: int | None = None
+) -> ArchiveSeries:
     """A window; with a lag, the first wait follows the disk by so many steps."""
-    waits, levels = _drift(draws, len(EVENTS), memory), _drift(draws, len(RATES), memory)
+    waits, levels = (_drift(draws, len(names), memory) + jobs * _clock(draws, len(names)) for names in (EVENTS, RATES))
     driver = demand * _drift(draws, 1, 0.95)[0]
     if lag is not None:
-        waits[0] = np.roll(levels[RATES.index("disk_await")], lag) + 1.5 * waits[0]
+        waits[0] = np.roll(levels[RATES.index("disk_await")], lag) + 2 * waits[0]
     strength = draws.uniform(0.2, 0.8, len(EVENTS) + len(RATES))
     delays = draws.integers(0, 3, strength.size)
     driven = [each * np.roll(driver, delay) for each, delay in zip(strength, delays, strict=True)]

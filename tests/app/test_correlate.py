@@ -37,7 +37,7 @@ def test_the_answer_names_wait_series_strength_and_lead(archive, tmp_path):
     assert done.returncode == 0
     assert said.startswith("Load in LWLock/WALWrite goes with time of a request to a disk (rho 0.")
     assert ", which leads by 10 s." in said
-    assert "1 of 4 pairs of a wait event and another series are associated. An association is not a cause." in said
+    assert "1 of 4 pairs of a wait event and another series is associated. An association is not a cause." in said
     assert said.count("not a cause") == 1
     assert "6 steps of 240 lack looks and were left out" in said
     assert "hardly changing: sessions connected, requests that disks finished" in said

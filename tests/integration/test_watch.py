@@ -12,6 +12,7 @@ import pytest
 
 import program
 from databases import CLEAN, ask, dsn
+from pgstrata.collectors.live.horizon import horizon_statement
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
 
@@ -24,7 +25,7 @@ SCRIPT = """
 UPDATE stock SET pieces = pieces + 1 WHERE id = :id AND note <> 'canary-constant';
 \\sleep 20 ms
 """
-QUIET, BLOCKED = 7, 6
+QUIET, BLOCKED = 12, 6
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +122,32 @@ def test_the_answer_says_it_in_words_and_on_a_page(sandbox, recorded, tmp_path):
     assert "Lock/" in words
     assert "update stock set pieces = pieces" in page.read_text()
     assert "<svg" in page.read_text()
+
+
+def test_tables_and_what_holds_back_vacuum_are_recorded(sandbox, recorded):
+    archive, _, _ = recorded
+    done = sandbox.pgstrata("window", archive, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    tables = {each["name"]: each for each in found["relations"]}
+    assert tables["public.stock"]["updated"] > 0
+    assert any(each["table"] == "public.stock" for each in found["relations"] if each["name"].endswith("_pkey"))
+
+
+def test_an_open_transaction_is_what_holds_back_vacuum(shop):
+    words = [shop["psql"], "-X", "-q", "-d", dsn(shop, "watched")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, text=True, env={**CLEAN, "PGAPPNAME": "night job"}) as session:
+        session.stdin.write("BEGIN; UPDATE stock SET pieces = pieces WHERE id = 20;\n")
+        session.stdin.flush()
+        deadline, rows = time.monotonic() + 30, []
+        while not rows and time.monotonic() < deadline:
+            rows = [row for row in ask(shop, "watched", horizon_statement()) if row[1] == "night job"]
+        session.stdin.close()
+    ((kind, _, pid, state, age, held),) = rows
+    assert (kind, state) == ("session", "idle in transaction")
+    assert int(pid) > 0
+    assert int(age) >= 1
+    assert int(held) >= 0
 
 
 def test_no_constant_of_a_statement_reaches_the_archive(recorded, shop):

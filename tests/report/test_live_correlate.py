@@ -87,6 +87,16 @@ def test_all_that_was_tested_is_counted_and_a_cause_is_denied_once():
     assert words(found).count("not a cause") == 1
 
 
+def test_a_weak_association_is_in_the_table_only():
+    found = associated(pair(), pair(rate="wal_bytes", rho=0.06))
+    first, last = answer_sentences(found)
+    assert "WALWrite goes with time" in first
+    assert last.startswith(
+        "2 of 2 pairs of a wait event and another series are associated, 1 of them only in the table"
+    )
+    assert "LWLock/WALWrite, WAL 0.06" in words(found)
+
+
 def test_where_nothing_was_found_it_is_said_what_would_have_been():
     (only,) = answer_sentences(associated(*unresolved(9)))
     assert only == (

@@ -12,7 +12,17 @@ import pytest
 
 from archives import BLOCKER, START, Second, behind, make_archive, session, use
 from pgstrata.errors import ArchiveError, DiskFullError
-from pgstrata.model.archive import ArchiveEvent, EventKind, SessionsLook, Span
+from pgstrata.model.archive import (
+    ArchiveEvent,
+    EventKind,
+    Holder,
+    HolderKind,
+    Horizon,
+    Relation,
+    RelationUse,
+    SessionsLook,
+    Span,
+)
 from pgstrata.store.archives import writer as writing
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.store.archives.schema import ARCHIVE, ArchiveInUseError
@@ -184,6 +194,40 @@ def test_seconds_become_minutes_with_age_and_the_load_stays_the_same(tmp_path):
     assert counts(folder, "statement_interval")[0] < 400
     recent = read(folder, begin=START + 3700, end=START + 4000)[1]
     assert (recent.unit, sum(recent.looks)) == (1, 300)
+
+
+STOCK, PKEY = Relation(name="public.stock"), Relation(name="public.stock_pkey", table="public.stock")
+SLOT = Holder(kind=HolderKind.SLOT, name="old_standby")
+
+
+def with_tables(number):
+    """A second of an hour: each minute tables are counted, and vacuum is held back more and more."""
+    uses = {STOCK: RelationUse(sequential_scans=3.0, dead_rows=float(number)), PKEY: RelationUse(index_scans=6.0)}
+    horizon = Horizon(holder=SLOT, age=1000 + number, held=0) if number % 10 == 0 else None
+    return Second({WORKING: 1}, relations=uses if number % 60 == 59 else {}, horizon=horizon)
+
+
+def test_tables_and_oldest_snapshots_stay_the_same_when_they_are_thinned(tmp_path):
+    folder = make_archive(tmp_path / "a", 7200, with_tables)
+    before = read(folder)[1]
+    assert before.relations_counted == 7200.0
+    assert before.relations == {
+        STOCK: RelationUse(sequential_scans=360.0, dead_rows=7199.0), PKEY: RelationUse(index_scans=720.0)
+    }  # fmt: skip
+    assert before.horizons == (Horizon(holder=SLOT, age=8190, held=0),)
+    writer = ArchiveWriter.open(folder, Keep(detail=3600, total=DAY))
+    writer.tidy(START + 7200)
+    writer.close()
+    after = read(folder)[1]
+    assert after.relations == before.relations
+    assert after.relations_counted == before.relations_counted
+    assert after.horizons == before.horizons
+    assert counts(folder, "relation_interval")[0] == 66
+    writer = ArchiveWriter.open(folder, Keep(detail=3600, total=3600))
+    writer.tidy(START + 14400)
+    writer.close()
+    with closing(sqlite3.connect(folder / ARCHIVE)) as connection:
+        assert connection.execute("SELECT count(*) FROM relation").fetchone() == (0,)
 
 
 def test_what_is_older_than_it_may_be_is_gone_with_its_names(tmp_path):

@@ -78,7 +78,7 @@ def _load_alone(window: ArchiveWindow, length: int, memory: float) -> BatchMean:
 
 def _as_relative(found: BatchMean) -> BatchMean:
     safe = np.where(found.mean > 0, found.mean, np.nan)
-    return BatchMean(mean=found.mean, covariance=found.covariance / np.outer(safe, safe), freedom=found.freedom)
+    return BatchMean(mean=found.mean, covariance=found.covariance / safe[:, np.newaxis] / safe, freedom=found.freedom)
 
 
 def _relative(window: ArchiveWindow, length: int, memory: float) -> BatchMean:
@@ -119,7 +119,8 @@ def _change(
     used = weights != 0
     variances = [float(weights[used] @ side.covariance[np.ix_(used, used)] @ weights[used]) for side in sides]
     freedoms = (sides[0].freedom, sides[1].freedom)
-    known = estimate(math.log(ours / theirs), (variances[0], variances[1]), freedoms)
+    # of figures as small as 5e-324 the ratio would be 0
+    known = estimate(math.log(ours) - math.log(theirs), (variances[0], variances[1]), freedoms)
     if known is None:
         return blank, None
     unchanged = estimate(0.0, (variances[1] * longer, variances[1]), (freedoms[1], freedoms[1]))
@@ -207,7 +208,7 @@ def _is(change: Change, sign: int) -> bool:
     """Whether a figure rose (1) or fell (-1)."""
     if not change.resolved or change.reference <= 0:
         return False
-    return sign * math.log(change.value / change.reference) > math.log1p(EFFECT)
+    return sign * (math.log(change.value) - math.log(change.reference)) > math.log1p(EFFECT)
 
 
 def _other_mix(calls: Sequence[CallsChange]) -> bool:

@@ -32,6 +32,8 @@ from pgstrata.units import render_count, render_duration
 _COMMITS: Final = "commits"
 _DAY: Final = 86_400
 _MOST_TOLD: Final = 5
+_WEAK: Final = 0.1
+"""Correlation below which a row is not told in words, however surely it is there."""
 _MOST_SHOWN: Final = 12
 _NARROWEST: Final = 20
 _ROW: Final = "event rate rho interval lead leads p adjusted resolved steps"
@@ -63,9 +65,9 @@ def answer_sentences(associated: Associated) -> Iterator[str]:
     found = associated.found
     resolved = [row for row in found.rows if row.resolved]
     # that throughput falls as a wait grows is what slows a server down
-    told = sorted(resolved, key=lambda row: (not _is_brake(row), -abs(row.rho)))
-    for row in told[:_MOST_TOLD]:
-        yield _say_row(row)
+    strong = [row for row in resolved if abs(row.rho) >= _WEAK]
+    told = sorted(strong, key=lambda row: (not _is_brake(row), -abs(row.rho)))[:_MOST_TOLD]
+    yield from map(_say_row, told)
     tested = f"{render_count(len(found.rows), 'pair')} of a wait event and another series"
     if not found.rows:
         yield "Nothing could be compared: no wait event, or no other series, changes enough in this window"
@@ -75,8 +77,10 @@ def answer_sentences(associated: Associated) -> Iterator[str]:
             "four of five such windows"
         )
     else:
-        more = f", {len(resolved) - _MOST_TOLD} of them only in the table" if len(resolved) > _MOST_TOLD else ""
-        yield f"{len(resolved)} of {tested} are associated{more}. An association is not a cause"
+        left = len(resolved) - len(told)
+        more = f", {left} of them only in the table" if left else ""
+        are = "is" if len(resolved) == 1 else "are"
+        yield f"{len(resolved)} of {tested} {are} associated{more}. An association is not a cause"
 
 
 def _is_brake(row: Association) -> bool:

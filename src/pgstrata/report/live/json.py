@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pgstrata.model.explanation import Change, Explained, LoadRow, RootBlocker, WindowFacts
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.live.relations import change_json, horizon_json
 from pgstrata.report.live.words import answer_sentences, doubt_sentences
 
 _ROW: Final = "part event statement application value reference difference interval resolved samples"
@@ -38,6 +39,8 @@ def explanation_json(found: Explained) -> str:
             "applications": [_row(row) for row in why.applications],
             "blockers": [_blocker(blocker) for blocker in why.blockers],
             "calls": [pick_fields(change, _CALLS) for change in why.calls],
+            "relations": [change_json(change) for change in why.relations],
+            "horizons": [horizon_json(each) for each in why.horizons],
             "server": [_change(change) for change in why.server],
             "host": [_change(change) for change in why.host],
             "background": [_row(row) for row in why.background],
@@ -50,7 +53,7 @@ def _window(window: WindowFacts) -> Mapping[str, Any]:
     return {
         **pick_fields(window, "begin=span.begin end=span.end seen looks unit"),
         "gaps": [[gap.begin, gap.end] for gap in window.gaps],
-        "events": [pick_fields(event, "moment kind detail") for event in window.events],
+        "events": [pick_fields(event, "moment kind detail times") for event in window.events],
     }
 
 

@@ -13,6 +13,7 @@ LIMITS: Final = {
     "not known; run CREATE EXTENSION pg_stat_statements, or connect to a database that has it",
     "no_query_ids": "the server gives no query ids: statements are identified by their normalised texts",
     "no_host": "the server is on another machine: CPU, memory and disks of its host are not seen",
+    "many_tables": "the database has so many tables that their statistics are not read",
     "standby": "the server is a standby: its throughput counts read-only transactions",
     "newer_server": "the server is newer than this pgstrata: statistics that are new in it are not read",
 }

@@ -211,7 +211,9 @@ def _matters(change: Change) -> bool:
 
 
 def _distance(change: Change) -> float:
-    return abs(math.log(change.value / change.reference)) if change.value > 0 and change.reference > 0 else math.inf
+    if change.value <= 0 or change.reference <= 0:
+        return math.inf
+    return abs(math.log(change.value) - math.log(change.reference))
 
 
 def title_of(name: str) -> str:

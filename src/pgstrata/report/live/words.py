@@ -10,6 +10,7 @@ from typing import Final, assert_never
 from pgstrata.model.archive import SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, Onset, Outcome, RootBlocker, WindowFacts
+from pgstrata.report.live.relations import say_relations
 from pgstrata.report.sentences.causes import PART_NAMES, name_query, readable
 from pgstrata.units import render_count, render_duration
 
@@ -21,6 +22,7 @@ _FEW_BLOCKED: Final = 0.1
 """Sessions behind a head of a chain, on average, from which on it is told."""
 _MUCH: Final = 0.2
 """Share of the extra load that has to wait behind it."""
+_SLOWER: Final = frozenset({Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX})
 _WHOLE: Final = 20
 _MANY_TIMES: Final = 2.0
 _AGREE: Final = 0.6
@@ -150,10 +152,12 @@ def answer_sentences(found: Explained) -> Iterator[str]:
     why = found.explanation
     if why.onset is not None:
         yield _say_onset(why.onset)
-    if why.outcome in {Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX, Outcome.MORE}:
+    if why.outcome in {*_SLOWER, Outcome.MORE}:
         yield from _say_rows(found)
     yield from _say_blockers(found)
     yield from _say_calls(found)
+    if why.outcome in _SLOWER:
+        yield from say_relations(why.relations)
 
 
 def _say_outcome(found: Explained) -> str:

@@ -12,12 +12,19 @@ from typing import Final
 
 from pgstrata.model.archive import (
     HOST_RATES,
+    RELATION_COUNTERS,
+    RELATION_FIELDS,
     SERVER_RATES,
     ArchiveEvent,
     ArchiveFacts,
     ArchiveWindow,
     Blocking,
     EventKind,
+    Holder,
+    HolderKind,
+    Horizon,
+    Relation,
+    RelationUse,
     SessionClass,
     Span,
     StatementUse,
@@ -90,6 +97,7 @@ class ArchiveReader:
         number = max(1, math.ceil((span.end - begin) / cell))
         read = _Read(self._connection, size, Span(begin=begin, end=begin + number * cell), cell, number, span.end)
         uses, counted, transactions = read.statements()
+        relations, relations_counted = read.relations()
         return ArchiveWindow(
             span=Span(begin=begin, end=-(-span.end // unit) * unit),
             unit=unit,
@@ -101,6 +109,9 @@ class ArchiveReader:
             statements=uses,
             counted=counted,
             transactions=transactions,
+            relations=relations,
+            relations_counted=relations_counted,
+            horizons=read.horizons(),
             events=read.events(),
             gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
         )
@@ -223,12 +234,42 @@ class _Read:
         (transactions,) = self.connection.execute(committed, (round(first or 0), last or 0)).fetchone()
         return uses, seconds, transactions or 0.0
 
+    def relations(self) -> tuple[Mapping[Relation, RelationUse], float | None]:
+        """Sums of all intervals whose middle is in the window, and the seconds that they cover."""
+        inside = "i.moment - i.seconds / 2 >= :begin AND i.moment - i.seconds / 2 < :end"
+        ((seconds,),) = self._rows(f"SELECT sum(i.seconds) FROM relation_interval i WHERE {inside}")
+        sums = ", ".join(
+            f"sum(u.{name})" if name in RELATION_COUNTERS else f"max(u.{name})" for name in RELATION_FIELDS
+        )
+        query = (
+            f"SELECT r.name, r.on_table, {sums} FROM relation_interval i JOIN relation_use u ON u.moment = i.moment "
+            f"JOIN relation r ON r.id = u.relation WHERE {inside} GROUP BY 1, 2"
+        )
+        uses = {
+            Relation(name=name, table=table): RelationUse(**dict(zip(RELATION_FIELDS, values, strict=True)))
+            for name, table, *values in self._rows(query)
+        }
+        return uses, seconds
+
+    def horizons(self) -> tuple[Horizon, ...]:
+        """Of each holder that one look at which it held back most."""
+        query = (
+            "SELECT kind, name, pid, state, max(age), held FROM horizon WHERE moment >= :begin AND moment < :end "
+            "GROUP BY kind, name, pid ORDER BY 5 DESC LIMIT 20"
+        )
+        known = {kind.value for kind in HolderKind}
+        return tuple(
+            Horizon(holder=Holder(kind=HolderKind(kind), name=name, pid=pid, state=state), age=age, held=held)
+            for kind, name, pid, state, age, held in self._rows(query)
+            if kind in known
+        )
+
     def events(self) -> tuple[ArchiveEvent, ...]:
-        query = "SELECT moment, kind, detail FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment"
+        query = "SELECT moment, kind, detail, times FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment"
         known = {kind.value for kind in EventKind}
         return tuple(
-            ArchiveEvent(moment=moment, kind=EventKind(kind), detail=detail)
-            for moment, kind, detail in self._rows(query)
+            ArchiveEvent(moment=moment, kind=EventKind(kind), detail=detail, times=times)
+            for moment, kind, detail, times in self._rows(query)
             if kind in known
         )
 
