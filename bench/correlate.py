@@ -43,11 +43,15 @@ _WAITS = ("", "", "", "", *EVENTS[:5], "LWLock/LockManager", "IO/WalSync", "IPC/
 
 def measure_correlate() -> Iterator[Figure]:
     """Shares of false and of true associations; seconds for a day and a month."""
-    for name, memory, demand in (("drifting", 0.9, 0.0), ("wandering", 1.0, 0.0), ("driven by demand", 0.6, 1.0)):
-        found = [
-            correlate(_window(np.random.default_rng([SEED, number]), memory, demand)) for number in range(FAMILIES)
-        ]
-        yield _false(name, found)
+    kinds = (
+        ("drifting", 0.9, 0.0, 0.0),
+        ("wandering", 1.0, 0.0, 0.0),
+        ("driven by demand", 0.6, 1.0, 0.0),
+        ("of one clock", 0.6, 0.0, 3.0),
+    )
+    for name, memory, demand, jobs in kinds:
+        draws = (np.random.default_rng([SEED, number]) for number in range(FAMILIES))
+        yield _false(name, [correlate(_window(each, memory=memory, demand=demand, jobs=jobs)) for each in draws])
     yield from _true()
     with tempfile.TemporaryDirectory(prefix="pgstrata-") as folder:
         for name, seconds, unit, goal in (("day", DAY, 1, 5.0), ("month", MONTH, 60, 10.0)):
