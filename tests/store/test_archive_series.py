@@ -1,13 +1,16 @@
 """Series of an archive: load by wait event and rates, in steps of seconds or of minutes, as a window has them."""
 
 import math
+import sqlite3
 from collections import Counter
+from contextlib import closing
 
 import pytest
 
 from archives import BLOCKER, START, Second, make_archive, session
 from pgstrata.model.archive import Span
 from pgstrata.store.archives.reader import ArchiveReader
+from pgstrata.store.archives.schema import ARCHIVE
 from pgstrata.store.archives.thinning import Keep
 
 CPU, LOCK, OTHER = session("select"), session("update", "Lock/tuple"), session("delete", "Lock/tuple", "admin")
@@ -31,13 +34,16 @@ def archive(tmp_path_factory):
 
 def read(folder, begin, end):
     with ArchiveReader.open(folder) as reader:
-        facts = reader.facts()
-        span = Span(begin=START + begin, end=START + end)
-        return reader.series(span, facts), reader.window(span, facts, most=10_000)
+        return reader.series(Span(begin=START + begin, end=START + end), reader.facts())
+
+
+def window_of(folder, begin, end):
+    with ArchiveReader.open(folder) as reader:
+        return reader.window(Span(begin=START + begin, end=START + end), reader.facts())
 
 
 def test_steps_are_ten_seconds_of_sums_by_wait_event(archive):
-    found, _ = read(archive, 0, 1205)
+    found = read(archive, 0, 1205)
     assert (found.step, found.unit, len(found.looks)) == (10, 1, 120)
     assert found.looks[0] == 10
     assert sorted(found.load) == ["", "Lock/tuple"]
@@ -48,14 +54,14 @@ def test_steps_are_ten_seconds_of_sums_by_wait_event(archive):
 
 
 def test_steps_without_a_look_are_empty_and_not_known(archive):
-    found, _ = read(archive, 0, 1205)
+    found = read(archive, 0, 1205)
     assert found.looks[59:67] == (10, 0, 0, 0, 0, 0, 0, 10)
     assert found.load[""][60] == 0
     assert math.isnan(found.rates["commits"][60])
 
 
 def test_series_add_up_to_what_a_window_has(archive):
-    found, window = read(archive, 7, 1197)
+    found, window = (each(archive, 7, 1197) for each in (read, window_of))
     sums = Counter()
     for each, counts in window.sessions.items():
         if each.is_load:
@@ -64,13 +70,13 @@ def test_series_add_up_to_what_a_window_has(archive):
 
 
 def test_a_rest_that_is_no_whole_step_is_not_read(archive):
-    found, _ = read(archive, 3, 58)
+    found = read(archive, 3, 58)
     assert (found.span.begin, found.span.end, len(found.looks)) == (START + 3, START + 53, 5)
 
 
 def test_where_seconds_are_gone_steps_are_minutes(tmp_path):
     folder = make_archive(tmp_path / "archive", 1205, tell, keep=Keep(detail=120))
-    found, _ = read(folder, 30, 1205)
+    found = read(folder, 30, 1205)
     assert (found.step, found.unit) == (60, 60)
     assert found.span.begin == START + 60
     assert found.looks[:9] == (60,) * 9
@@ -79,6 +85,21 @@ def test_where_seconds_are_gone_steps_are_minutes(tmp_path):
 
 
 def test_a_window_shorter_than_a_step_has_none(archive):
-    found, _ = read(archive, 3, 8)
+    found = read(archive, 3, 8)
     assert found.looks == ()
     assert found.load == {}
+
+
+def test_classes_that_are_not_known_or_have_huge_numbers_cost_nothing(tmp_path):
+    folder = make_archive(tmp_path / "archive", 60, lambda _: Second(sessions={CPU: 2}))
+    with closing(sqlite3.connect(folder / ARCHIVE)) as connection:
+        connection.execute("UPDATE session_class SET id = 4611686018427387904")
+        connection.execute("UPDATE session_second SET class = 4611686018427387904 WHERE moment % 2 = 0")
+        connection.execute("UPDATE session_second SET class = -7 WHERE moment % 2 = 1")
+        connection.commit()
+    found = read(folder, 0, 60)
+    assert found.load == {"": (10,) * 6}
+    with closing(sqlite3.connect(folder / ARCHIVE)) as connection:
+        connection.execute("DELETE FROM session_class")
+        connection.commit()
+    assert read(folder, 0, 60).load == {}

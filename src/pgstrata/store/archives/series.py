@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from pgstrata.model.archive import SessionClass, Span
 
+_Integers = npt.NDArray[np.int64]
 _AT_ONCE: Final = 5000
 """Moments that are read together."""
 
@@ -26,7 +28,7 @@ def read_load(connection: sqlite3.Connection, size: str, span: Span, step: int) 
         span: the window, a whole number of steps.
         step: seconds.
     """
-    events, places = _events(connection)
+    events, numbers, places = _events(connection)
     number = span.seconds // step
     counts = np.zeros((len(events) + 1) * number)
     query = (
@@ -39,21 +41,24 @@ def read_load(connection: sqlite3.Connection, size: str, span: Span, step: int) 
         classes, sessions = (np.fromstring(",".join(each), dtype=np.int64, sep=",") for each in texts)
         sizes = [text.count(",") + 1 for text in texts[0]]
         steps = np.repeat((np.array(moments) - span.begin) // step, sizes)
-        counts += np.bincount(places.take(classes, mode="clip") * number + steps, sessions, minlength=counts.size)
+        found = np.searchsorted(numbers, classes).clip(max=numbers.size - 1)
+        place = np.where(numbers[found] == classes, places[found], len(events))
+        counts += np.bincount(place * number + steps, sessions, minlength=counts.size)
     by_event = counts.astype(np.int64).reshape(len(events) + 1, number)[: len(events)]
     return {event: tuple(row.tolist()) for event, row in zip(events, by_event, strict=True) if row.any()}
 
 
-def _events(connection: sqlite3.Connection) -> tuple[list[str], np.ndarray]:
-    """Wait events, and the place of that of each class; what is no load, or no class, stands behind all of them."""
-    rows = connection.execute("SELECT id, kind, state, wait_type, event FROM session_class").fetchall()
-    known = {
-        number: f"{wait}/{event}" if wait else ""
-        for number, kind, state, wait, event in rows
-        if SessionClass(kind=kind, state=state).is_load
-    }
-    events = sorted(set(known.values()))
-    places = np.full(max((row[0] for row in rows), default=0) + 2, len(events))
-    for number, event in known.items():
-        places[number] = events.index(event)
-    return events, places
+def _events(connection: sqlite3.Connection) -> tuple[list[str], _Integers, _Integers]:
+    """Wait events in order; numbers of all classes, ascending, and the place of the event of each.
+
+    What is no load stands behind all events.
+    """
+    rows = connection.execute("SELECT id, kind, state, wait_type, event FROM session_class ORDER BY id").fetchall()
+    names = [
+        (f"{wait}/{event}" if wait else "") if SessionClass(kind=kind, state=state).is_load else None
+        for _, kind, state, wait, event in rows
+    ]
+    events = sorted({name for name in names if name is not None})
+    order = {event: place for place, event in enumerate(events)}
+    places = [len(events) if name is None else order[name] for name in names]
+    return events, np.array([row[0] for row in rows] or [0]), np.array(places or [0])
