@@ -8,14 +8,16 @@ import pytest
 
 from archives import START
 from fake_clock import FakeClock
+from pgstrata.app.watching.host_feed import HostSecond, OpenedHostFeed
 from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
 from pgstrata.collectors.live.counters import counters_statement
 from pgstrata.collectors.live.horizon import horizon_statement
+from pgstrata.collectors.live.log import log_statement
 from pgstrata.collectors.live.relations import relations_statement
 from pgstrata.collectors.live.sessions import sessions_statement
-from pgstrata.errors import ArchiveError, HostNotFitError, SessionLostError, SqlError
-from pgstrata.model.archive import EventKind
+from pgstrata.errors import ArchiveError, HostFileError, HostNotFitError, SessionLostError, SqlError
+from pgstrata.model.archive import ArchiveEvent, EventKind
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
@@ -52,6 +54,8 @@ class FakeServer:
         if statement == counters_statement(VERSION):
             self.commits += 60
             return f"database.xact_commit\t{self.commits}\ndatabase.xact_rollback\t0\ndatabase.stats_reset\t1"
+        if statement == log_statement():
+            return "log/postgresql.log\t/data\t1"
         if statement == horizon_statement():
             return "session\treports\t77\tidle in transaction\t9000\t600"
         if statement == relations_statement():
@@ -88,8 +92,13 @@ class FakeSession:
 
 
 class NoHost:
+    name, user = "local", "me"
+
     def read_files(self, paths):
         return {}
+
+    def run(self, command, **_):
+        raise HostFileError("there is no such file")
 
 
 @pytest.fixture
@@ -101,8 +110,8 @@ class Rig:
     def __init__(self, folder, **more):
         self.folder, self.told, self.server, self.clock = folder, [], FakeServer(), FakeClock(wall=float(START))
         self.recorder = Recorder(
-            connect=self.server.connect, here=NoHost(), archive=ArchiveWriter.open(folder, Keep()),
-            ticker=Ticker(self.clock), tell=self.told.append, **more,
+            connect=self.server.connect, here=OpenedHostFeed(NoHost(), self.clock.monotonic),
+            archive=ArchiveWriter.open(folder, Keep()), ticker=Ticker(self.clock), tell=self.told.append, **more,
         )  # fmt: skip
 
     def run(self, seconds):
@@ -402,13 +411,13 @@ def test_an_answer_of_another_shape_is_no_end(rig, monkeypatch):
 
 
 def test_counters_of_the_host_that_cannot_be_read_are_no_end(rig):
-    class Strange:
+    class Strange(NoHost):
         def read_files(self, paths):
             return dict.fromkeys(paths, b"postgres cpu x y z")
 
     answer = rig.server.answer
     rig.server.answer = lambda statement: answer(statement).replace("10.0.0.9", "")
-    rig.recorder.here = Strange()
+    rig.recorder.here = OpenedHostFeed(Strange(), rig.clock.monotonic)
     rig.recorder.begin()
     rig.run(20)
     assert sum(rig.end()[1].looks) == 20
@@ -618,3 +627,58 @@ def test_seconds_without_a_connection_have_no_look(tmp_path):
     rig.run(5)
     rig.end()
     assert [second.look is None for second in heard.seconds] == [False] * 5 + [True] * 5
+
+
+class TalkingHost:
+    """The server's host with a log; `broken` is what it fails with."""
+
+    name, reads_log = "ssh:db1", True
+
+    def __init__(self, backends=(1,)):
+        self.backends, self.places, self.broken = backends, [], None
+
+    def runs(self, backend):
+        return backend in self.backends
+
+    def aim(self, place):
+        self.places.append(place)
+
+    def read(self, moment):
+        if self.broken:
+            raise HostFileError(self.broken)
+        events = (ArchiveEvent(moment=moment, kind=EventKind.ERRORS, times=3),) if moment % 10 == 0 else ()
+        return HostSecond(rates={"host_user_cpu": 0.5}, events=events)
+
+    def close(self):
+        pass
+
+
+def test_the_named_host_is_read_and_its_log_counted(tmp_path):
+    heard, there = Heard(), TalkingHost()
+    rig = Rig(tmp_path / "archive", there=there, followers=(heard,))
+    rig.recorder.begin()
+    rig.run(40)
+    facts, window, _ = rig.end()
+    assert "no_host" not in facts.limits
+    assert set(window.rates["host_user_cpu"]) == {0.5}
+    errors = [event for event in window.events if event.kind is EventKind.ERRORS]
+    assert [event.times for event in errors] == [3, 3, 3, 3]
+    assert heard.events.count(EventKind.ERRORS) == 4
+    assert there.places[0].path == "/data/log/postgresql.log"
+
+
+def test_a_host_on_which_the_server_does_not_run_is_refused(tmp_path):
+    rig = Rig(tmp_path / "archive", there=TalkingHost(backends=()))
+    with pytest.raises(HostNotFitError, match="the server does not run on ssh:db1"):
+        rig.recorder.begin()
+    assert rig.server.sessions == 0
+
+
+def test_a_host_that_fails_is_told_once_and_sessions_are_recorded(tmp_path):
+    there = TalkingHost()
+    rig = Rig(tmp_path / "archive", there=there)
+    rig.recorder.begin()
+    there.broken = "no space"
+    rig.run(30)
+    assert sum(rig.end()[1].looks) == 30
+    assert sum("no space" in told for told in rig.told) == 1

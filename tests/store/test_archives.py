@@ -315,3 +315,31 @@ def test_events_tell_when_something_happened(tmp_path):
     writer.close()
     _, window, _ = read(tmp_path / "a")
     assert [(event.kind, event.detail) for event in window.events] == [(EventKind.LOST, "gone")]
+
+
+@pytest.mark.parametrize("most", [1, 7, 240])
+def test_what_was_counted_in_cells_adds_up_to_the_window(tmp_path, most):
+    numbers = itertools.count(1)
+    folder = make_archive(
+        tmp_path / "a", 300, lambda _: Second({WORKING: 1}),
+        uses=lambda _: {"select": use(next(numbers), 0.5, 3.0), "other": use(1, 1.0)},
+    )  # fmt: skip
+    with ArchiveReader.open(folder) as reader:
+        facts = reader.facts()
+        span = Span(begin=START + 40, end=START + 250)
+        window = reader.window(span, facts)
+        found = reader.use_courses(span, ("select", "unknown"), most=most)
+    assert set(found.uses) == {"select", "unknown"}
+    assert len(found.seconds) == min(most, 21)
+    assert sum(found.seconds) == window.counted == 210.0
+    whole = window.statements["select"]
+    assert sum(cell.calls for cell in found.uses["select"]) == whole.calls
+    assert sum(cell.blocks_hit for cell in found.uses["select"]) == whole.blocks_hit
+    assert {cell.calls for cell in found.uses["unknown"]} == {0.0}
+
+
+def test_a_window_without_counts_has_no_cells_of_them(tmp_path):
+    folder = make_archive(tmp_path / "a", 30, lambda _: Second({WORKING: 1}))
+    with ArchiveReader.open(folder) as reader:
+        found = reader.use_courses(Span(begin=START, end=START + 30), ("select",))
+    assert (found.seconds, found.uses) == ((), {"select": ()})

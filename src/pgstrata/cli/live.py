@@ -1,4 +1,4 @@
-"""`pgstrata watch | explain | window`: live servers."""
+"""`pgstrata watch | explain`: live servers, and what commands on their archives have in common."""
 
 import sys
 from pathlib import Path
@@ -29,6 +29,10 @@ def watch(
     size: Annotated[
         str, typer.Option("--keep-size", metavar="SIZE", help="Largest size; the oldest records go first.")
     ] = "1GB",
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="HOST", help="The server's machine if it is another one: ssh:NAME."),
+    ] = None,
     no_query_text: Annotated[
         bool, typer.Option("--no-query-text", help="Only ids or hashes of statements, no texts.")
     ] = False,
@@ -64,6 +68,7 @@ def watch(
             size=_size_of(size),
         ),
         query_text=not no_query_text,
+        host=host,
         seconds=None if duration is None else duration_at(duration, "--duration"),
     )
     looks = record(task, begun, tell)
@@ -118,32 +123,6 @@ def explain(
     check_format(format_)
     found = load_explanation(archive, begin, end, against, query_text=not no_query_text)
     tell_document(make_explanation(found, __version__), explanation_json(found) if json else None, format_, report)
-
-
-def window(
-    archive: Archive,
-    begin: Begin = None,
-    end: End = None,
-    against: Against = None,
-    json: Json = False,
-    report: Report = None,
-    format_: Format = None,
-    no_query_text: NoQueryText = False,
-) -> None:
-    """Show a window of an archive by itself: load, statements, blockers, server, host.
-
-    With --against it does the same as `explain`.
-    """
-    from pgstrata import __version__
-    from pgstrata.app.explain import load_profile
-    from pgstrata.report.live.profile import make_profile_document, profile_json
-
-    check_format(format_)
-    if against is not None:
-        explain(archive, begin, end, against, json, report, format_, no_query_text)
-        return
-    found = load_profile(archive, begin, end, query_text=not no_query_text)
-    tell_document(make_profile_document(found, __version__), profile_json(found) if json else None, format_, report)
 
 
 def check_format(format_: str | None) -> None:

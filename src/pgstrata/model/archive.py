@@ -291,6 +291,17 @@ class ArchiveWindow:
     gaps: tuple[Span, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseCourses:
+    """What was counted of some statements, in order of time: a cell is one interval or several that follow each other.
+
+    `seconds` are those that each cell covers; `uses` are sums by cell, of statements by key.
+    """
+
+    seconds: tuple[float, ...]
+    uses: Mapping[str, tuple[StatementUse, ...]]
+
+
 SERVER_RATES: Final = (
     "commits", "rollbacks", "blocks_hit", "blocks_read", "rows_returned", "rows_changed", "temporary_bytes",
     "wal_bytes", "wal_records", "wal_images", "wal_buffers_full", "wal_writes", "wal_syncs", "wal_writing",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from pgstrata.app.watching.host_feed import HostFeed
 from pgstrata.app.watching.server import LiveServer
 from pgstrata.collectors.live.relations import RelationsReader
 from pgstrata.collectors.live.statements import StatementsReader
@@ -28,7 +29,7 @@ class Connected:
 
     session: ServerSession
     server: LiveServer
-    host: bool
+    feed: HostFeed | None
     asked: int = 0
     counters: Mapping[str, float] | None = None
     moment: float = 0.0
@@ -42,7 +43,7 @@ class Connected:
     @property
     def limits(self) -> tuple[str, ...]:
         """Codes of what is not seen by it."""
-        return self.server.limits(host=self.host)
+        return self.server.limits(host=self.feed is not None, log=self.feed is None or self.feed.reads_log)
 
     def forget(self) -> None:
         """Time has passed that nobody knows the length of: the next looks are the first."""

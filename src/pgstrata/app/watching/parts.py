@@ -35,6 +35,7 @@ class Part(StrEnum):
     RELATIONS = "statistics of tables"
     SERVER = "settings of the server"
     HOST = "counters of the host"
+    LOG = "place of the log"
 
 
 @dataclass(slots=True)

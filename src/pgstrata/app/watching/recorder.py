@@ -10,6 +10,7 @@ from typing import Final
 
 from pgstrata.app.watching.connection import Connected
 from pgstrata.app.watching.followers import Followers
+from pgstrata.app.watching.host_feed import HostFeed, require_host
 from pgstrata.app.watching.parts import Part, Parts
 from pgstrata.app.watching.server import LiveServer, observe_server
 from pgstrata.app.watching.ticker import Ticker
@@ -21,7 +22,7 @@ from pgstrata.collectors.live.counters import (
     server_rates,
 )
 from pgstrata.collectors.live.horizon import horizon_statement, read_horizon
-from pgstrata.collectors.live.host import FILES, HostReader
+from pgstrata.collectors.live.log import log_statement, read_log_place
 from pgstrata.collectors.live.relations import keep_busiest, relations_period, relations_statement
 from pgstrata.collectors.live.sessions import SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
@@ -39,7 +40,6 @@ from pgstrata.collectors.live.statements import (
 )
 from pgstrata.errors import ArchiveError, DiskFullError, HostNotFitError, PgstrataError, SessionLostError
 from pgstrata.model.archive import ArchiveEvent, EventKind, SessionsLook
-from pgstrata.ports.host import Host
 from pgstrata.ports.recording import Counted, Follower, RecordedSecond
 from pgstrata.ports.session import ServerSession
 from pgstrata.report.live.limits import say_limits
@@ -70,21 +70,23 @@ class Recorder:
 
     Args:
         connect: opens a connection; SqlError where that fails.
-        here: this machine, whose counters are read where the server runs on it.
+        here: this machine, whose counters and log are read where the server runs on it.
         archive: written to by nobody else.
         ticker: its seconds.
         tell: says what happens, to whoever watches the recorder.
         query_text: whether texts of statements are kept.
         followers: are told what is recorded.
+        there: the machine on which the server runs, where it is another one.
     """
 
     connect: Connect
-    here: Host
+    here: HostFeed
     archive: ArchiveWriter
     ticker: Ticker
     tell: Tell
     query_text: bool = True
     followers: tuple[Follower, ...] = ()
+    there: HostFeed | None = None
     looks: int = 0
     _connected: Connected | None = None
     _lost_since: float = 0.0
@@ -93,10 +95,9 @@ class Recorder:
     _refusal: str = ""
     _server: LiveServer | None = None
     _sessions: SessionsReader = field(default_factory=SessionsReader)
-    _host: HostReader = field(default_factory=HostReader)
     _identities: dict[str, str] = field(default_factory=dict)
     _wanted: set[str] = field(default_factory=set)
-    _here: bool = False
+    _feed: HostFeed | None = None
     _full: bool = False
     _second: RecordedSecond = field(default_factory=lambda: RecordedSecond(moment=0))
     _dues: dict[str, int] = field(default_factory=dict)
@@ -171,24 +172,33 @@ class Recorder:
         try:
             server = observe_server(session)
             self.archive.claim(server.system)
+            self._feed = self._find_host(server)
         except BaseException:
             session.close()
             raise
-        host = self._here = server.may_be_here and self._runs_here(server.said["backend"])
-        facts = self._add_facts(server, host=host)
-        self._connected = Connected(session=session, server=server, host=host)
-        self._followers.begin(facts, self.limits)
+        self._connected = Connected(session=session, server=server, feed=self._feed)
+        self._parts.attempt(Part.LOG, lambda: self._aim(self._connected))
+        self._followers.begin(self._add_facts(self._connected), self.limits)
         self._server = server
         return self._connected
 
-    def _add_facts(self, server: LiveServer, *, host: bool) -> Mapping[str, str]:
-        facts = {**server.facts(host=host), "query_text": str(int(self.query_text))}
+    def _find_host(self, server: LiveServer) -> HostFeed | None:
+        """The server's host; HostNotFitError where it does not run on the one that the user names."""
+        backend = int(server.said["backend"])
+        if self.there is not None:
+            require_host(self.there, backend)
+            return self.there
+        return self.here if server.may_be_here and self.here.runs(backend) else None
+
+    def _aim(self, connected: Connected | None) -> None:
+        """Ask the server where its log is; it may have begun another one."""
+        if connected is not None and self._feed is not None:
+            self._feed.aim(read_log_place(connected.look(log_statement())))
+
+    def _add_facts(self, connected: Connected) -> Mapping[str, str]:
+        facts = {**connected.server.facts(connected.limits), "query_text": str(int(self.query_text))}
         self.archive.add_facts(facts)
         return facts
-
-    def _runs_here(self, backend: str) -> bool:
-        path = f"/proc/{int(backend)}/cmdline"
-        return b"postgres" in self.here.read_files((path,)).get(path, b"")
 
     def _lose(self, error: PgstrataError) -> None:
         assert self._connected is not None
@@ -258,10 +268,11 @@ class Recorder:
     def _observe_again(self, connected: Connected) -> None:
         """Rights, extensions and the role of a server change while it is recorded."""
         before = connected.limits
+        self._parts.attempt(Part.LOG, lambda: self._aim(connected))
         connected.server = self._server = observe_server(connected.session)
         connected.asked += 2
         if connected.limits != before:
-            self._followers.begin(self._add_facts(connected.server, host=connected.host), connected.limits)
+            self._followers.begin(self._add_facts(connected), connected.limits)
             for text in say_limits(code for code in connected.limits if code not in before):
                 self.tell(f"note: {text}")
 
@@ -367,12 +378,15 @@ class Recorder:
         self._followers.learn(texts)
 
     def _look_at_host(self, moment: int) -> None:
-        if not self._here:
+        if self._feed is None:
             return
-        rates = self._host.read(self.here.read_files(FILES), self.ticker.passed())
-        if rates:
-            self.archive.add_host(moment, self._host.seconds, rates)
-            self._second = replace(self._second, host=rates)
+        found = self._feed.read(moment)
+        for event in found.events:
+            self.archive.add_event(event)
+            self._followers.note(event)
+        if found.rates:
+            self.archive.add_host(moment, found.seconds, found.rates)
+            self._second = replace(self._second, host=found.rates)
 
     # ----------------------------------------------------------------------------------------------- archive
 

@@ -11,8 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
+from pgstrata.errors import ParseError
 from pgstrata.model.archive import ArchiveEvent, EventKind
 
 MOST: Final = 1 << 20
@@ -20,6 +23,7 @@ MOST: Final = 1 << 20
 _LONGEST: Final = 4096
 """Bytes of a line that are looked at."""
 _DETAIL: Final = 200
+_PLACE: Final = 3
 _LEVELS: Final = "LOG|ERROR|FATAL|PANIC|WARNING"
 # the first word that looks like a level is the level: DETAIL and STATEMENT may quote others
 _PLAIN: Final = re.compile(r"[^\n]{0,300}?\b(?P<level>[A-Z]{3,12}):  (?P<text>[^\n]*)")
@@ -51,6 +55,32 @@ _FAILED: Final[tuple[tuple[EventKind, re.Pattern[str]], ...]] = (
     (EventKind.REFUSED, re.compile("the database system is (?P<detail>[a-z ]{1,40})")),
     (EventKind.ERRORS, re.compile("")),
 )
+
+
+@cache
+def log_statement() -> str:
+    """What a server is asked about its log, a row."""
+    return (files(__package__) / "sql" / "log.sql").read_text("utf-8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPlace:
+    """What a server says of its log: `path` is absolute, empty where it does not say; `backend` is a process of its."""
+
+    path: str
+    backend: int
+
+
+def read_log_place(rows: bytes) -> LogPlace:
+    """The answer to `log_statement`; ParseError where it has an unknown shape."""
+    text = rows.decode("utf-8", "replace").rstrip("\n")
+    words = text.split("\t")
+    if len(words) != _PLACE or not words[2].isdecimal():
+        raise ParseError(f"unknown shape of the place of the log: {text[:200]!r}")
+    path, data, backend = words
+    if path and not path.startswith("/"):
+        path = f"{data}/{path}" if data else ""
+    return LogPlace(path=path, backend=int(backend))
 
 
 @dataclass(slots=True)

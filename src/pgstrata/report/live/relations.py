@@ -136,7 +136,7 @@ def name_holder(horizon: Horizon) -> str:
     return f"the {holder.kind.value} {name or '(without a name)'}"
 
 
-def horizon_blocks(horizons: Sequence[Horizon]) -> Iterator[Block]:
+def horizon_blocks(horizons: Sequence[Horizon], title: str = "What held back vacuum") -> Iterator[Block]:
     """What held back vacuum, the one that held back most first."""
     rows = horizons[:_MOST]
     if not rows:
@@ -150,7 +150,7 @@ def horizon_blocks(horizons: Sequence[Horizon]) -> Iterator[Block]:
         breaks=_NARROWEST,
     )
     note = Paragraph("Vacuum cannot remove rows that died after the oldest snapshot was taken.", Tone.NOTE)
-    yield Details("What held back vacuum", (table, note))
+    yield Details(title, (table, note))
 
 
 def change_json(change: RelationChange) -> Mapping[str, Any]:
