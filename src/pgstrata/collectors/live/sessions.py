@@ -65,6 +65,10 @@ class SessionsReader:
         blocked = Counter(_find_root(pid, known, seen) for pid, known, _ in waiting)
         return SessionsLook(counts=counts, blocked=blocked)
 
+    def forget(self) -> None:
+        """Texts are told again."""
+        self._known.clear()
+
     def _learn(self, classed: str) -> SessionClass:
         words = classed.split("\t")
         if len(words) != _CLASS:

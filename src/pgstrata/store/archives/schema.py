@@ -20,6 +20,10 @@ DETAILED: Final = "second"
 COARSE: Final = "minute"
 
 
+_WRITING: Final = ("journal_mode = WAL", "synchronous = NORMAL", "journal_size_limit = 4194304", "busy_timeout = 500")
+"""Looks are more important than waiting for another program that writes: the next flush writes all the same."""
+
+
 def _rates_table(name: str, columns: tuple[str, ...]) -> str:
     listed = ",\n".join(f"    {column} REAL" for column in columns)
     return f"CREATE TABLE {name} (\n    moment INTEGER PRIMARY KEY,\n    seconds REAL NOT NULL,\n{listed}\n) STRICT;\n"
@@ -117,7 +121,7 @@ def open_archive(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {FORMAT};COMMIT")
         _check(connection, path)
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "journal_size_limit = 4194304"):
+        for pragma in _WRITING:
             connection.execute(f"PRAGMA {pragma}")
     except BaseException:
         connection.close()
@@ -169,6 +173,9 @@ def archive_errors(folder: Path) -> Iterator[None]:
             raise full(folder) from error
         if is_damage(error):
             raise _damaged(folder, str(error)) from error
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            what, remedy = "another program writes to the archive", "close it; reading programs are welcome"
+            raise ArchiveBusyError(what, where=str(folder / ARCHIVE), remedy=remedy) from error
         remedy = f"check owner and permissions of {folder}, and whether another program has the database open"
         raise ArchiveError(f"the archive cannot be used: {error}", where=str(folder), remedy=remedy) from error
     except OSError as error:
@@ -189,6 +196,10 @@ def _damaged(folder: Path, why: str) -> ArchiveError:
         where=str(folder / ARCHIVE),
         remedy="move it away and record a new one; `sqlite3 archive.sqlite .recover` may save its rows",
     )
+
+
+class ArchiveBusyError(ArchiveError):
+    """Another program holds the database, such as a client of SQLite in a transaction."""
 
 
 class ArchiveInUseError(ArchiveError):
