@@ -53,7 +53,7 @@ class SessionsReader:
         for line in whole_lines(rows):
             words = line.rsplit("\t", _COLUMNS - _CLASS)
             try:
-                classed, pid, held = words[0], int(words[1]), int(words[2])
+                classed, pid, held = words[0], int(words[1]), max(0, int(words[2]))
                 behind = tuple(map(int, words[3].split()))
             except (IndexError, ValueError):
                 raise ParseError(f"unknown shape of a session: {line[:200]!r}") from None

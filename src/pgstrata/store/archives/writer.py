@@ -22,7 +22,7 @@ from pgstrata.model.archive import (
     StatementUse,
 )
 from pgstrata.ports.recording import Counted
-from pgstrata.store.archives.schema import ARCHIVE, ArchiveInUseError, archive_errors, open_archive
+from pgstrata.store.archives.schema import ARCHIVE, UNKNOWN, ArchiveInUseError, archive_errors, open_archive
 from pgstrata.store.archives.thinning import Keep, Thinning, count_free, roll_up, sum_up_again, thin
 from pgstrata.store.database import transaction
 from pgstrata.store.failures import is_disk_full
@@ -43,8 +43,6 @@ _ENOUGH: Final = 1 << 20
 """Bytes that are free in the database, with which there is no need to thin it however full the disk is."""
 _FINE: Final = 1000.0
 _DIGITS: Final = 3
-UNKNOWN: Final = 0
-"""Stands for a statement that is not known, and for a head of a chain that was not seen."""
 
 
 _Key = TypeVar("_Key")
@@ -250,7 +248,8 @@ class ArchiveWriter:
     def tidy(self, now: int) -> Thinning | None:
         """Sum up minutes that have ended, and thin what is too old or too much; None where nothing was thinned."""
         with archive_errors(self.folder):
-            self._keep_reserve()
+            if not self._full:
+                self._keep_reserve()
             roll_up(self._connection, now)
             found = thin(self._connection, self.keep, now)
             if found is not None and found.forgot:
