@@ -1,5 +1,6 @@
 """An archive that comes from somebody else ends in an answer or in an error, never in a traceback or in no end."""
 
+import itertools
 import os
 import sqlite3
 from contextlib import closing
@@ -20,7 +21,7 @@ from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
 
 WORKING, WAITING = session("select"), session("update", "Lock/transactionid")
-SECONDS = 900
+SECONDS = 300
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +29,8 @@ def true(tmp_path_factory):
     folder = tmp_path_factory.mktemp("forged") / "a"
     return make_archive(
         folder, SECONDS,
-        lambda number: Second({WORKING: 2, WAITING: number // 600 * 5}, 50.0, behind(WAITING), {"host_user_cpu": 0.5}),
-        uses=lambda number: {"select": use(100, 0.5), "update": use(10, 2.0 + number // 600 * 40)},
+        lambda number: Second({WORKING: 2, WAITING: number // 200 * 5}, 50.0, behind(WAITING), {"host_user_cpu": 0.5}),
+        uses=lambda number: {"select": use(100, 0.5), "update": use(10, 2.0 + number // 200 * 40)},
         texts={"select": "select ?", "update": "update ?"},
     )  # fmt: skip
 
@@ -53,7 +54,7 @@ def forge(true, tmp_path):
 def use_it(folder):
     """All that is read of an archive; the errors of those that failed."""
     errors = []
-    for begin, end in ((START + 600, None), (None, None), (START + 60, START + 120)):
+    for begin, end in ((START + 200, None), (None, None)):
         moments = [None if each is None else f"@{each}" for each in (begin, end)]
         try:
             found = load_profile(folder, *moments)
@@ -67,13 +68,18 @@ def use_it(folder):
     return errors
 
 
+RATES = {"server_second", "server_minute", "host_second", "host_minute"}
+
+
 def columns():
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(schema._SCHEMA)
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         for table in tables:
-            for _, name, kind, *_ in connection.execute(f"PRAGMA table_info({table})"):
-                yield table, name, kind
+            for number, name, kind, *_ in connection.execute(f"PRAGMA table_info({table})"):
+                # all rates are read alike
+                if number < 3 or table not in RATES or name in {"connections", "host_user_cpu"}:
+                    yield table, name, kind
 
 
 VALUES = {
@@ -85,9 +91,8 @@ FORGED = [(*column, value) for column in columns() for value in VALUES[column[2]
 
 
 @pytest.mark.parametrize(("table", "column", "kind", "value"), FORGED)
-@pytest.mark.parametrize("rows", ["all", "one"])
-def test_whatever_a_value_is_there_is_an_answer_or_an_error(forge, table, column, kind, value, rows):
-    where = "" if rows == "all" else f"WHERE {column} = (SELECT max({column}) FROM {table})"
+def test_whatever_a_value_is_there_is_an_answer_or_an_error(forge, table, column, kind, value):
+    where = "" if kind == "REAL" else f"WHERE {column} = (SELECT max({column}) FROM {table})"
     try:
         folder = forge(f"UPDATE OR IGNORE {table} SET {column} = {value} {where}")
     except sqlite3.IntegrityError:
@@ -151,9 +156,9 @@ MANY = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i 
 @pytest.mark.parametrize(
     ("statement", "what"),
     [
-        (f"{MANY.format(3000)} INSERT INTO event SELECT {START + 650}, 'disk full', '' FROM n", "events"),
+        (f"{MANY.format(3000)} INSERT INTO event SELECT {START + 250}, 'disk full', '' FROM n", "events"),
         (
-            f"{MANY.format(3000)} INSERT INTO blocked_second SELECT {START + 650}, 1, 0, i + 9999, 1, 1 FROM n",
+            f"{MANY.format(3000)} INSERT INTO blocked_second SELECT {START + 250}, 1, 0, i + 9999, 1, 1 FROM n",
             "blocked sessions",
         ),
     ],
@@ -161,15 +166,15 @@ MANY = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i 
 def test_more_rows_than_can_be_shown_are_an_error_with_a_remedy(forge, monkeypatch, statement, what):
     monkeypatch.setattr(plausible.take, "__kwdefaults__", {"most": 1000})
     with pytest.raises(ArchiveError, match=f"more than 1,000 {what}") as found:
-        load_profile(forge(statement), f"@{START + 600}", None)
+        load_profile(forge(statement), f"@{START + 200}", None)
     assert found.value.remedy == "choose a shorter window"
 
 
 def test_classes_without_number_are_an_error_with_a_remedy(forge, monkeypatch):
     monkeypatch.setattr("pgstrata.store.archives.reader._MOST_CLASSES", 1000)
-    folder = forge(f"{MANY.format(1001)} INSERT INTO session_second SELECT {START + 650}, i + 9, 1 FROM n")
+    folder = forge(f"{MANY.format(1001)} INSERT INTO session_second SELECT {START + 250}, i + 9, 1 FROM n")
     with pytest.raises(ArchiveError, match="more than 1,000 classes of sessions"):
-        load_profile(folder, f"@{START + 600}", None)
+        load_profile(folder, f"@{START + 200}", None)
 
 
 def test_a_tree_that_leads_to_the_same_pages_again_and_again_has_an_end(true, tmp_path):
@@ -183,14 +188,14 @@ def test_a_tree_that_leads_to_the_same_pages_again_and_again_has_an_end(true, tm
 
 def bomb(content):
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.deserialize(content)
+        connection.deserialize(content[:18] + b"\1\1" + content[20:])  # not with a log, which it cannot have in memory
         ((root,),) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'look_second'")
         (size,), (pages,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_size", "page_count"))
     levels, each = 12, 60
     places = [root, *range(pages + 1, pages + levels + 1)]
     found = bytearray(content.ljust(size * (pages + levels + 1), b"\0"))
     found[28:32] = (pages + levels).to_bytes(4, "big")
-    for place, child in zip(places, places[1:], strict=False):
+    for place, child in itertools.pairwise(places):
         found[(place - 1) * size : place * size] = interior(size, child, each)
     leaf = places[-1]
     row = bytes([3, 1, 3, 0, 1, 1])  # six bytes: length, rowid, header of three columns, two of them small integers

@@ -10,6 +10,8 @@ from pgstrata.errors import ArchiveError
 from pgstrata.store.archives.schema import ImplausibleError
 
 _LARGEST: Final = 1e18
+_SMALLEST: Final = 1e-9
+"""Less is nothing: recorders round to larger numbers."""
 _MOST_ROWS: Final = 100_000
 
 
@@ -17,7 +19,7 @@ def check_number(value: Any, what: str, *, negative: bool = False) -> float:
     """A number that counters can come to; ImplausibleError for any other."""
     if value is None or not (-_LARGEST if negative else 0) <= value <= _LARGEST or math.isnan(value):
         raise ImplausibleError(f"the {what} cannot be {value}")
-    return float(value)
+    return float(value) if abs(value) >= _SMALLEST else 0.0
 
 
 def check_count(value: Any, what: str, *, most: int = 1 << 40) -> int:

@@ -221,8 +221,10 @@ class _Read:
         )
         uses = {
             key: StatementUse(calls=calls, seconds=spent, rows=rows, blocks_hit=hit, blocks_read=read, wal_bytes=wal)
-            for key, calls, spent, rows, hit, read, wal in take(self._rows(query), "statements")
-            if all(check_number(each, "counter of a statement") >= 0 for each in (calls, spent, rows, hit, read, wal))
+            for key, *counts in take(self._rows(query), "statements")
+            for calls, spent, rows, hit, read, wal in [
+                [check_number(each, "counter of a statement") for each in counts]
+            ]
         }
         committed = f"SELECT sum(commits * seconds) FROM server_{self.size} WHERE moment > ? AND moment <= ?"
         (transactions,) = self.connection.execute(committed, (round(first or 0), last or 0)).fetchone()
