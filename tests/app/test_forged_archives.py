@@ -182,7 +182,10 @@ def test_a_tree_that_leads_to_the_same_pages_again_and_again_has_an_end(true, tm
     folder = tmp_path / "copy"
     folder.mkdir()
     (folder / ARCHIVE).write_bytes(bomb((true / ARCHIVE).read_bytes()))
-    with pytest.raises(ArchiveError, match="damaged"), ArchiveReader.open(folder) as reader:
+    with (
+        pytest.raises(ArchiveError, match="damaged .reading it takes far longer"),
+        ArchiveReader.open(folder) as reader,
+    ):
         reader._connection.execute("SELECT sum(looks) FROM look_second WHERE looks > 7").fetchone()
 
 
@@ -198,7 +201,7 @@ def bomb(content):
     for place, child in itertools.pairwise(places):
         found[(place - 1) * size : place * size] = interior(size, child, each)
     leaf = places[-1]
-    row = bytes([3, 1, 3, 0, 1, 1])  # six bytes: length, rowid, header of three columns, two of them small integers
+    row = bytes([4, 1, 4, 0, 8, 8])  # lengths of record, id and header; then no value and two noughts
     found[(leaf - 1) * size : leaf * size] = page(size, 13, [row], b"")
     return bytes(found[: size * (pages + levels)])
 

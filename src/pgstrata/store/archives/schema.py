@@ -28,6 +28,7 @@ _LEAST_WORK: Final = 1000
 """Times `_STEPS` steps of SQLite's machine, which take some seconds."""
 _WORK_PER_BYTE: Final = 50
 """Steps; a row has at least 8 bytes, takes about 30 steps, and is read a few times."""
+_ENDLESS: Final = "reading it takes far longer than its size explains"
 _WRITING: Final = ("journal_mode = WAL", "synchronous = NORMAL", "journal_size_limit = 4194304", "busy_timeout = 500")
 """Looks are more important than waiting for another program that writes: the next flush writes all the same."""
 
@@ -200,7 +201,8 @@ def archive_errors(folder: Path) -> Iterator[None]:
         if is_disk_full(error, folder):
             raise full(folder) from error
         if is_damage(error) or _is_forged(error):
-            raise _damaged(folder, str(error)) from error
+            why = _ENDLESS if str(error) == "interrupted" else str(error)
+            raise _damaged(folder, why) from error
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             what, remedy = "another program writes to the archive", "close it; reading programs are welcome"
             raise ArchiveBusyError(what, where=str(folder / ARCHIVE), remedy=remedy) from error
