@@ -183,7 +183,7 @@ def test_a_tree_that_leads_to_the_same_pages_again_and_again_has_an_end(true, tm
     folder.mkdir()
     (folder / ARCHIVE).write_bytes(bomb((true / ARCHIVE).read_bytes()))
     with (
-        pytest.raises(ArchiveError, match="damaged .reading it takes far longer"),
+        pytest.raises(ArchiveError, match="reading it takes far longer"),
         ArchiveReader.open(folder) as reader,
     ):
         reader._connection.execute("SELECT sum(looks) FROM look_second WHERE looks > 7").fetchone()
