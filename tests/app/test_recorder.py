@@ -1,19 +1,29 @@
 """A recorder goes on whatever becomes of its server, and its archive tells what happened."""
 
+import http.client
 import math
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
 from archives import START
 from fake_clock import FakeClock
+from pgstrata.app.watching.endpoint import parse_listen
+from pgstrata.app.watching.host_feed import HostSecond, OpenedHostFeed
+from pgstrata.app.watching.recent import Recent
 from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
+from pgstrata.app.watching.watch import open_endpoint
 from pgstrata.collectors.live.counters import counters_statement
+from pgstrata.collectors.live.horizon import horizon_statement
+from pgstrata.collectors.live.log import log_statement
+from pgstrata.collectors.live.relations import relations_statement
 from pgstrata.collectors.live.sessions import sessions_statement
-from pgstrata.errors import ArchiveError, HostNotFitError, SessionLostError, SqlError
-from pgstrata.model.archive import EventKind
+from pgstrata.errors import ArchiveError, HostFileError, HostNotFitError, SessionLostError, SqlError
+from pgstrata.model.archive import ArchiveEvent, EventKind
+from pgstrata.model.attribution import ValueInterval
+from pgstrata.model.incidents import Incident, IncidentKind
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.store.archives.thinning import Keep, Thinning
 from pgstrata.store.archives.writer import ArchiveWriter
@@ -27,7 +37,7 @@ class FakeServer:
     def __init__(self):
         self.started, self.system, self.broken, self.commits, self.calls, self.resets = 1000.0, "7", None, 0, 0, "0\t1"
         self.read_only, self.number, self.counting, self.sessions, self.opened = "on", VERSION, "public", 0, 0
-        self.asked = []
+        self.asked, self.scans, self.catalogue = [], 0, 1000
 
     def connect(self):
         if self.broken:
@@ -42,14 +52,21 @@ class FakeServer:
         if "server_version" in statement:
             words = (
                 "18.0", self.number, self.read_only, "t", "f", self.started, "10.0.0.9", "1", "on", self.counting, "5000",
-                "on", "1000", "shop", "0", "100", "128MB",
+                "on", self.catalogue, "shop", "0", "100", "128MB",
             )  # fmt: skip
             return "\t".join(map(str, words))
         if statement == sessions_statement(VERSION):
             return "client backend\tshop\tclerk\tapp\tactive\tLock\ttuple\t42\t\t11\t3\t12\n"
         if statement == counters_statement(VERSION):
-            self.commits += 51
+            self.commits += 60
             return f"database.xact_commit\t{self.commits}\ndatabase.xact_rollback\t0\ndatabase.stats_reset\t1"
+        if statement == log_statement():
+            return "log/postgresql.log\t/data\t1"
+        if statement == horizon_statement():
+            return "session\treports\t77\tidle in transaction\t9000\t600"
+        if statement == relations_statement():
+            self.scans += 10
+            return f"table\tpublic.stock\t\t{self.scans}\t" + "\t".join("5" * 13)
         if "pg_stat_statements_info" in statement:
             return self.resets
         if "string_to_array" in statement:
@@ -81,8 +98,13 @@ class FakeSession:
 
 
 class NoHost:
+    name, user = "local", "me"
+
     def read_files(self, paths):
         return {}
+
+    def run(self, command, **_):
+        raise HostFileError("there is no such file")
 
 
 @pytest.fixture
@@ -94,8 +116,8 @@ class Rig:
     def __init__(self, folder, **more):
         self.folder, self.told, self.server, self.clock = folder, [], FakeServer(), FakeClock(wall=float(START))
         self.recorder = Recorder(
-            connect=self.server.connect, here=NoHost(), archive=ArchiveWriter.open(folder, Keep()),
-            ticker=Ticker(self.clock), tell=self.told.append, **more,
+            connect=self.server.connect, here=OpenedHostFeed(NoHost(), self.clock.monotonic),
+            archive=ArchiveWriter.open(folder, Keep()), ticker=Ticker(self.clock), tell=self.told.append, **more,
         )  # fmt: skip
 
     def run(self, seconds):
@@ -128,8 +150,31 @@ def test_every_second_has_a_look_and_statements_have_one_each_ten(rig):
     assert window.statements["42"].calls == 300
     assert texts["42"] == "update t set a = ?"
     assert "43" not in window.statements, "the recorder's own statements are no load"
-    assert all(40 < rate < 50 for rate in known(window)), "the recorder's own transactions are not the load's"
+    assert all(45 < rate < 60 for rate in known(window)), "the recorder's own transactions are not the load's"
     assert rig.server.opened == 1
+
+
+def test_tables_and_what_holds_back_vacuum_are_recorded(rig):
+    rig.recorder.begin()
+    rig.run(130)
+    _, window, _ = rig.end()
+    ((relation, found),) = window.relations.items()
+    assert (relation.name, relation.is_index) == ("public.stock", False)
+    assert found.sequential_scans == 30
+    assert found.live_rows == 5
+    assert window.relations_counted == pytest.approx(110)
+    (horizon,) = window.horizons
+    assert (horizon.holder.name, horizon.holder.pid, horizon.age, horizon.held) == ("reports", 77, 9000, 600)
+
+
+def test_a_database_with_too_many_tables_is_not_asked_for_them(rig):
+    rig.server.catalogue = 1 << 30
+    rig.recorder.begin()
+    rig.run(70)
+    facts, window, _ = rig.end()
+    assert window.relations_counted is None
+    assert "many_tables" in facts.limits
+    assert relations_statement() not in rig.server.asked
 
 
 def test_a_server_that_restarts_is_reached_again_and_the_gap_is_known(rig):
@@ -367,18 +412,18 @@ def test_an_answer_of_another_shape_is_no_end(rig, monkeypatch):
     monkeypatch.setattr(rig.server, "answer", lambda _: "what\tis\tthis")
     rig.run(70)
     assert rig.recorder.looks == 0
-    assert len(rig.told) == 4
+    assert len(rig.told) == 6
     assert all("could not be read" in told for told in rig.told)
 
 
 def test_counters_of_the_host_that_cannot_be_read_are_no_end(rig):
-    class Strange:
+    class Strange(NoHost):
         def read_files(self, paths):
             return dict.fromkeys(paths, b"postgres cpu x y z")
 
     answer = rig.server.answer
     rig.server.answer = lambda statement: answer(statement).replace("10.0.0.9", "")
-    rig.recorder.here = Strange()
+    rig.recorder.here = OpenedHostFeed(Strange(), rig.clock.monotonic)
     rig.recorder.begin()
     rig.run(20)
     assert sum(rig.end()[1].looks) == 20
@@ -518,6 +563,7 @@ class Heard:
 
     def __init__(self, fails=""):
         self.seconds, self.events, self.texts, self.calls, self.fails = [], [], {}, [], fails
+        self.alarms = []
 
     def _call(self, name):
         self.calls.append(name)
@@ -540,6 +586,10 @@ class Heard:
         self._call("note")
         self.events.append(event.kind)
 
+    def alarm(self, incident):
+        self._call("alarm")
+        self.alarms.append(incident)
+
     def saved(self, moment):
         self._call("saved")
 
@@ -557,6 +607,7 @@ def test_followers_are_told_what_is_recorded(tmp_path):
     assert all(second.look is not None for second in heard.seconds)
     rates = [second.server["commits"] for second in heard.seconds if second.server]
     assert rates == pytest.approx(known(window), abs=0.001)
+    assert sum(second.server_seconds for second in heard.seconds) == pytest.approx(39)
     counted = [second.counted for second in heard.seconds if second.counted]
     assert sum(each.uses["42"].calls for each in counted) == window.statements["42"].calls
     assert math.fsum(each.spent for each in counted) > 0
@@ -577,6 +628,22 @@ def test_a_follower_that_fails_is_left_out_and_the_others_go_on(tmp_path, call):
     assert failing.calls[-1] == call
     assert failing.calls.count(call) == 1
     assert rig.told[-1] == "the listener failed and was stopped; recording goes on (RuntimeError: broken)"
+
+
+def test_one_follower_tells_the_others_of_an_incident(tmp_path):
+    failing, heard = Heard(fails="alarm"), Heard()
+    rig = Rig(tmp_path / "archive", followers=(failing, heard))
+    rig.recorder.begin()
+    incident = Incident(
+        kind=IncidentKind.SLOWER, begin=START, begin_interval=ValueInterval(low=START - 3, high=START + 2),
+        found=START + 40, factor=2.0, peak=3.0, throughput=50.0, usual_throughput=100.0, load=8.0, usual_load=8.0,
+    )  # fmt: skip
+    rig.run(1)
+    rig.recorder.alarm(incident)
+    rig.recorder.alarm(None)
+    rig.end()
+    assert heard.alarms == [incident, None]
+    assert failing.alarms == []
 
 
 def test_seconds_without_a_connection_have_no_look(tmp_path):
@@ -613,3 +680,78 @@ def test_another_program_that_writes_to_the_archive_is_told_once_and_no_end(rig)
     assert sum(rig.end()[1].looks) == 130
     assert len(rig.told) == 1
     assert "another program writes to the archive: new records are kept in memory for a while; close it" in rig.told[0]
+
+
+class TalkingHost:
+    """The server's host with a log; `broken` is what it fails with."""
+
+    name, reads_log = "ssh:db1", True
+
+    def __init__(self, backends=(1,)):
+        self.backends, self.places, self.broken = backends, [], None
+
+    def runs(self, backend):
+        return backend in self.backends
+
+    def aim(self, place):
+        self.places.append(place)
+
+    def read(self, moment):
+        if self.broken:
+            raise HostFileError(self.broken)
+        events = (ArchiveEvent(moment=moment, kind=EventKind.ERRORS, times=3),) if moment % 10 == 0 else ()
+        return HostSecond(rates={"host_user_cpu": 0.5}, events=events)
+
+    def close(self):
+        pass
+
+
+def test_the_named_host_is_read_and_its_log_counted(tmp_path):
+    heard, there = Heard(), TalkingHost()
+    rig = Rig(tmp_path / "archive", there=there, followers=(heard,))
+    rig.recorder.begin()
+    rig.run(40)
+    facts, window, _ = rig.end()
+    assert "no_host" not in facts.limits
+    assert set(window.rates["host_user_cpu"]) == {0.5}
+    errors = [event for event in window.events if event.kind is EventKind.ERRORS]
+    assert [event.times for event in errors] == [3, 3, 3, 3]
+    assert heard.events.count(EventKind.ERRORS) == 4
+    assert there.places[0].path == "/data/log/postgresql.log"
+
+
+def test_a_host_on_which_the_server_does_not_run_is_refused(tmp_path):
+    rig = Rig(tmp_path / "archive", there=TalkingHost(backends=()))
+    with pytest.raises(HostNotFitError, match="the server does not run on ssh:db1"):
+        rig.recorder.begin()
+    assert rig.server.sessions == 0
+
+
+def test_a_host_that_fails_is_told_once_and_sessions_are_recorded(tmp_path):
+    there = TalkingHost()
+    rig = Rig(tmp_path / "archive", there=there)
+    rig.recorder.begin()
+    there.broken = "no space"
+    rig.run(30)
+    assert sum(rig.end()[1].looks) == 30
+    assert sum("no space" in told for told in rig.told) == 1
+
+
+def test_metrics_of_a_recorder_are_offered_while_it_is_at_work(tmp_path):
+    recent = Recent()
+    rig = Rig(tmp_path / "archive", followers=(recent,))
+    endpoint = open_endpoint(parse_listen("127.0.0.1:0", anywhere=False), rig.recorder, recent)
+    try:
+        rig.recorder.begin()
+        answer, before = rig.server.answer, len(rig.server.asked)
+        rig.server.answer = lambda statement: rig.clock.advance(0.01) or answer(statement)
+        rig.run(10)
+        with closing(http.client.HTTPConnection(endpoint.url.split("/")[2], timeout=60)) as connection:
+            connection.request("GET", "/metrics")
+            lines = connection.getresponse().read().decode().splitlines()
+    finally:
+        endpoint.close()
+    took = next(float(line.split()[1]) for line in lines if line.startswith("pgstrata_recorder_look_seconds_total "))
+    assert took == pytest.approx(0.01 * (len(rig.server.asked) - before), abs=1e-5)
+    assert {"pgstrata_up 1", "pgstrata_recorder_looks_total 10", 'pgstrata_load{class="Lock"} 1'} <= set(lines)
+    assert not [line for line in lines if "shop" in line or "clerk" in line or "update" in line.lower()]

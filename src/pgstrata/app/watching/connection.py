@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from pgstrata.app.watching.host_feed import HostFeed
 from pgstrata.app.watching.server import LiveServer
+from pgstrata.collectors.live.relations import RelationsReader
 from pgstrata.collectors.live.statements import StatementsReader
 from pgstrata.errors import SqlError
 from pgstrata.ports.session import ServerSession
@@ -27,24 +29,27 @@ class Connected:
 
     session: ServerSession
     server: LiveServer
-    host: bool
+    feed: HostFeed | None
     asked: int = 0
     counters: Mapping[str, float] | None = None
     moment: float = 0.0
     statements: StatementsReader = field(default_factory=StatementsReader)
     counted: float = 0.0
+    relations: RelationsReader = field(default_factory=RelationsReader)
+    related: float = 0.0
     _prepared: set[str] = field(default_factory=set)
     _plain: bool = False
 
     @property
     def limits(self) -> tuple[str, ...]:
         """Codes of what is not seen by it."""
-        return self.server.limits(host=self.host)
+        return self.server.limits(host=self.feed is not None, log=self.feed is None or self.feed.reads_log)
 
     def forget(self) -> None:
         """Time has passed that nobody knows the length of: the next looks are the first."""
         self.counters = None
         self.statements.forget()
+        self.relations.forget()
 
     def look(self, statement: str) -> bytes:
         """Ask what is asked again and again: the server prepares it once, where the connection allows it."""

@@ -31,8 +31,11 @@ class Part(StrEnum):
     COUNTERS = "statistics of the server"
     STATEMENTS = "counters of statements"
     TEXTS = "texts of statements"
+    HORIZON = "what holds back vacuum"
+    RELATIONS = "statistics of tables"
     SERVER = "settings of the server"
     HOST = "counters of the host"
+    LOG = "place of the log"
 
 
 @dataclass(slots=True)

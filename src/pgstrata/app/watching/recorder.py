@@ -10,6 +10,7 @@ from typing import Final
 
 from pgstrata.app.watching.connection import Connected
 from pgstrata.app.watching.followers import Followers
+from pgstrata.app.watching.host_feed import HostFeed, require_host
 from pgstrata.app.watching.parts import Part, Parts
 from pgstrata.app.watching.server import LiveServer, observe_server
 from pgstrata.app.watching.ticker import Ticker
@@ -20,7 +21,9 @@ from pgstrata.collectors.live.counters import (
     reset_views,
     server_rates,
 )
-from pgstrata.collectors.live.host import FILES, HostReader
+from pgstrata.collectors.live.horizon import horizon_statement, read_horizon
+from pgstrata.collectors.live.log import log_statement, read_log_place
+from pgstrata.collectors.live.relations import keep_busiest, relations_period, relations_statement
 from pgstrata.collectors.live.sessions import SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
     IDENTITIES_SINCE,
@@ -37,7 +40,7 @@ from pgstrata.collectors.live.statements import (
 )
 from pgstrata.errors import ArchiveError, DiskFullError, HostNotFitError, PgstrataError, SessionLostError
 from pgstrata.model.archive import ArchiveEvent, EventKind, SessionsLook
-from pgstrata.ports.host import Host
+from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, Follower, RecordedSecond
 from pgstrata.ports.session import ServerSession
 from pgstrata.report.live.limits import say_limits
@@ -69,21 +72,23 @@ class Recorder:
 
     Args:
         connect: opens a connection; SqlError where that fails.
-        here: this machine, whose counters are read where the server runs on it.
+        here: this machine, whose counters and log are read where the server runs on it.
         archive: written to by nobody else.
         ticker: its seconds.
         tell: says what happens, to whoever watches the recorder.
         query_text: whether texts of statements are kept.
         followers: are told what is recorded.
+        there: the machine on which the server runs, where it is another one.
     """
 
     connect: Connect
-    here: Host
+    here: HostFeed
     archive: ArchiveWriter
     ticker: Ticker
     tell: Tell
     query_text: bool = True
     followers: tuple[Follower, ...] = ()
+    there: HostFeed | None = None
     looks: int = 0
     _connected: Connected | None = None
     _lost_since: float = 0.0
@@ -92,10 +97,9 @@ class Recorder:
     _refusal: str = ""
     _server: LiveServer | None = None
     _sessions: SessionsReader = field(default_factory=SessionsReader)
-    _host: HostReader = field(default_factory=HostReader)
     _identities: dict[str, str] = field(default_factory=dict)
     _wanted: set[str] = field(default_factory=set)
-    _here: bool = False
+    _feed: HostFeed | None = None
     _full: bool = False
     _second: RecordedSecond = field(default_factory=lambda: RecordedSecond(moment=0))
     _dues: dict[str, int] = field(default_factory=dict)
@@ -116,6 +120,16 @@ class Recorder:
     def limits(self) -> tuple[str, ...]:
         """Codes of what is not seen by the present connection."""
         return self._connected.limits if self._connected else ()
+
+    def alarm(self, incident: Incident | None) -> None:
+        """Tell all followers of an incident, as `Follower.alarm`; for the one that looks for them."""
+        self._followers.alarm(incident)
+
+    @property
+    def psql(self) -> int | None:
+        """The process that holds the present connection; other threads may ask."""
+        connected = self._connected
+        return connected.session.pid if connected else None
 
     def run(self, seconds: float | None) -> None:
         """Record for so long; None is for ever. The archive has everything at the end."""
@@ -138,6 +152,7 @@ class Recorder:
             self._event(EventKind.CLOCK, f"{step:+.0f} s")
             if step > 0 and self._connected is not None:
                 self._connected.forget()
+        begun = self.ticker.passed()
         self._second = RecordedSecond(moment=moment)
         self._parts.attempt(Part.HOST, lambda: self._look_at_host(moment))
         try:
@@ -147,7 +162,7 @@ class Recorder:
                 self._look(self._connected, moment)
         except SessionLostError as error:
             self._lose(error)
-        self._followers.follow(self._second)
+        self._followers.follow(replace(self._second, took=self.ticker.passed() - begun))
         if self._is_due("save", _FLUSH, moment):
             self._save(moment)
         if self._is_due("tidy", _TIDY, moment):
@@ -170,24 +185,33 @@ class Recorder:
         try:
             server = observe_server(session)
             self.archive.claim(server.system)
+            self._feed = self._find_host(server)
         except BaseException:
             session.close()
             raise
-        host = self._here = server.may_be_here and self._runs_here(server.said["backend"])
-        facts = self._add_facts(server, host=host)
-        self._connected = Connected(session=session, server=server, host=host)
-        self._followers.begin(facts, self.limits)
+        self._connected = Connected(session=session, server=server, feed=self._feed)
+        self._parts.attempt(Part.LOG, lambda: self._aim(self._connected))
+        self._followers.begin(self._add_facts(self._connected), self.limits)
         self._server = server
         return self._connected
 
-    def _add_facts(self, server: LiveServer, *, host: bool) -> Mapping[str, str]:
-        facts = {**server.facts(host=host), "query_text": str(int(self.query_text))}
+    def _find_host(self, server: LiveServer) -> HostFeed | None:
+        """The server's host; HostNotFitError where it does not run on the one that the user names."""
+        backend = int(server.said["backend"])
+        if self.there is not None:
+            require_host(self.there, backend)
+            return self.there
+        return self.here if server.may_be_here and self.here.runs(backend) else None
+
+    def _aim(self, connected: Connected | None) -> None:
+        """Ask the server where its log is; it may have begun another one."""
+        if connected is not None and self._feed is not None:
+            self._feed.aim(read_log_place(connected.look(log_statement())))
+
+    def _add_facts(self, connected: Connected) -> Mapping[str, str]:
+        facts = {**connected.server.facts(connected.limits), "query_text": str(int(self.query_text))}
         self.archive.add_facts(facts)
         return facts
-
-    def _runs_here(self, backend: str) -> bool:
-        path = f"/proc/{int(backend)}/cmdline"
-        return b"postgres" in self.here.read_files((path,)).get(path, b"")
 
     def _lose(self, error: PgstrataError) -> None:
         assert self._connected is not None
@@ -242,14 +266,26 @@ class Recorder:
             if server.counts_statements:
                 attempt(Part.STATEMENTS, lambda: self._count_statements(connected, moment))
             attempt(Part.TEXTS, lambda: self._ask_texts(connected, set()))
+            attempt(Part.HORIZON, lambda: self._look_at_horizon(connected, moment))
+        if self._is_due_for_relations(connected, moment):
+            attempt(Part.RELATIONS, lambda: self._count_relations(connected, moment))
+
+    def _is_due_for_relations(self, connected: Connected, moment: int) -> bool:
+        """The first two looks come soon, so that there is an interval of a short recording, too."""
+        period = relations_period(int(connected.server.said["catalogue"]))
+        if period is None:
+            return False
+        soon = self._is_due("relations soon", STATEMENTS, moment)
+        return self._is_due("relations", period, moment) or (soon and connected.relations.looks < 2)  # noqa: PLR2004
 
     def _observe_again(self, connected: Connected) -> None:
         """Rights, extensions and the role of a server change while it is recorded."""
         before = connected.limits
+        self._parts.attempt(Part.LOG, lambda: self._aim(connected))
         connected.server = self._server = observe_server(connected.session)
         connected.asked += 2
         if connected.limits != before:
-            self._followers.begin(self._add_facts(connected.server, host=connected.host), connected.limits)
+            self._followers.begin(self._add_facts(connected), connected.limits)
             for text in say_limits(code for code in connected.limits if code not in before):
                 self.tell(f"note: {text}")
 
@@ -259,6 +295,17 @@ class Recorder:
         self._second = replace(self._second, look=look)
         self.looks += 1
         self._note_texts(look)
+
+    def _look_at_horizon(self, connected: Connected, moment: int) -> None:
+        if (horizon := read_horizon(connected.look(horizon_statement()))) is not None:
+            self.archive.add_horizon(moment, horizon)
+
+    def _count_relations(self, connected: Connected, moment: int) -> None:
+        found = connected.relations.read(connected.look(relations_statement()))
+        taken, before = self.ticker.now(), connected.related
+        connected.related = taken
+        if found is not None:
+            self.archive.add_relations(moment, taken - before, keep_busiest(found))
 
     def _note_texts(self, look: SessionsLook) -> None:
         """Texts that sessions told themselves are kept at once, others are asked for later."""
@@ -289,7 +336,7 @@ class Recorder:
         if _COMMITS in rates:
             rates[_COMMITS] = max(0.0, rates[_COMMITS] - own / seconds)
         self.archive.add_server(moment, seconds, rates)
-        self._second = replace(self._second, server=rates)
+        self._second = replace(self._second, server=rates, server_seconds=seconds)
 
     def _count_statements(self, connected: Connected, moment: int) -> None:
         server, schema = connected.server, connected.server.said["counting"]
@@ -344,12 +391,15 @@ class Recorder:
         self._followers.learn(texts)
 
     def _look_at_host(self, moment: int) -> None:
-        if not self._here:
+        if self._feed is None:
             return
-        rates = self._host.read(self.here.read_files(FILES), self.ticker.passed())
-        if rates:
-            self.archive.add_host(moment, self._host.seconds, rates)
-            self._second = replace(self._second, host=rates)
+        found = self._feed.read(moment)
+        for event in found.events:
+            self.archive.add_event(event)
+            self._followers.note(event)
+        if found.rates:
+            self.archive.add_host(moment, found.seconds, found.rates)
+            self._second = replace(self._second, host=found.rates)
 
     # ----------------------------------------------------------------------------------------------- archive
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,6 +12,7 @@ from typing import Final
 from pgstrata.app.running_server import require_read_only
 from pgstrata.collectors import live
 from pgstrata.collectors.lines import whole_lines
+from pgstrata.collectors.live.relations import relations_period
 from pgstrata.collectors.live.statements import IDENTITIES_SINCE
 from pgstrata.errors import HostNotFitError, ParseError, SqlError
 from pgstrata.ports.session import ServerSession
@@ -58,11 +59,11 @@ class LiveServer:
         """Whether it was reached at an address of this machine."""
         return self.said["address"] in _LOOPBACK
 
-    def limits(self, *, host: bool) -> tuple[str, ...]:
-        """Codes of what will not be seen; `host`: the host's counters will."""
-        return tuple(self._limits(host=host))
+    def limits(self, *, host: bool, log: bool = True) -> tuple[str, ...]:
+        """Codes of what will not be seen; `host`: the host's counters will, `log`: its log will, if the host is."""
+        return tuple(self._limits(host=host, log=log))
 
-    def _limits(self, *, host: bool) -> Iterator[str]:
+    def _limits(self, *, host: bool, log: bool) -> Iterator[str]:
         if self.said["sees_all"] != "t":
             yield "no_pg_monitor"
         if self.said["activities"] != "on":
@@ -75,13 +76,17 @@ class LiveServer:
             yield "no_query_ids"
         if not host:
             yield "no_host"
+        elif not log:
+            yield "no_log"
+        if relations_period(int(self.said["catalogue"])) is None:
+            yield "many_tables"
         if self.said["standby"] == "t":
             yield "standby"
         if self.version > NEWEST:
             yield "newer_server"
 
-    def facts(self, *, host: bool) -> Mapping[str, str]:
-        """What the archive keeps of it."""
+    def facts(self, limits: Iterable[str]) -> Mapping[str, str]:
+        """What the archive keeps of it; `limits` are codes of what is not seen."""
         return {
             **({_SYSTEM_FACT: self.system} if self.system else {}),
             "server_version": self.said["version"],
@@ -89,7 +94,7 @@ class LiveServer:
             "server_started": self.said["started"],
             "max_connections": self.said["connections"],
             "shared_buffers": self.said["buffers"],
-            _LIMITS: " ".join(self.limits(host=host)),
+            _LIMITS: " ".join(limits),
         }
 
 
