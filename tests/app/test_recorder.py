@@ -1,16 +1,20 @@
 """A recorder goes on whatever becomes of its server, and its archive tells what happened."""
 
+import http.client
 import math
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
 from archives import START
 from fake_clock import FakeClock
+from pgstrata.app.watching.endpoint import parse_listen
 from pgstrata.app.watching.host_feed import HostSecond, OpenedHostFeed
+from pgstrata.app.watching.recent import Recent
 from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
+from pgstrata.app.watching.watch import open_endpoint
 from pgstrata.collectors.live.counters import counters_statement
 from pgstrata.collectors.live.horizon import horizon_statement
 from pgstrata.collectors.live.log import log_statement
@@ -18,6 +22,8 @@ from pgstrata.collectors.live.relations import relations_statement
 from pgstrata.collectors.live.sessions import sessions_statement
 from pgstrata.errors import ArchiveError, HostFileError, HostNotFitError, SessionLostError, SqlError
 from pgstrata.model.archive import ArchiveEvent, EventKind
+from pgstrata.model.attribution import ValueInterval
+from pgstrata.model.incidents import Incident, IncidentKind
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
@@ -557,6 +563,7 @@ class Heard:
 
     def __init__(self, fails=""):
         self.seconds, self.events, self.texts, self.calls, self.fails = [], [], {}, [], fails
+        self.alarms = []
 
     def _call(self, name):
         self.calls.append(name)
@@ -579,6 +586,10 @@ class Heard:
         self._call("note")
         self.events.append(event.kind)
 
+    def alarm(self, incident):
+        self._call("alarm")
+        self.alarms.append(incident)
+
     def saved(self, moment):
         self._call("saved")
 
@@ -596,6 +607,7 @@ def test_followers_are_told_what_is_recorded(tmp_path):
     assert all(second.look is not None for second in heard.seconds)
     rates = [second.server["commits"] for second in heard.seconds if second.server]
     assert rates == pytest.approx(known(window), abs=0.001)
+    assert sum(second.server_seconds for second in heard.seconds) == pytest.approx(39)
     counted = [second.counted for second in heard.seconds if second.counted]
     assert sum(each.uses["42"].calls for each in counted) == window.statements["42"].calls
     assert math.fsum(each.spent for each in counted) > 0
@@ -616,6 +628,22 @@ def test_a_follower_that_fails_is_left_out_and_the_others_go_on(tmp_path, call):
     assert failing.calls[-1] == call
     assert failing.calls.count(call) == 1
     assert rig.told[-1] == "the listener failed and was stopped; recording goes on (RuntimeError: broken)"
+
+
+def test_one_follower_tells_the_others_of_an_incident(tmp_path):
+    failing, heard = Heard(fails="alarm"), Heard()
+    rig = Rig(tmp_path / "archive", followers=(failing, heard))
+    rig.recorder.begin()
+    incident = Incident(
+        kind=IncidentKind.SLOWER, begin=START, begin_interval=ValueInterval(low=START - 3, high=START + 2),
+        found=START + 40, factor=2.0, peak=3.0, throughput=50.0, usual_throughput=100.0, load=8.0, usual_load=8.0,
+    )  # fmt: skip
+    rig.run(1)
+    rig.recorder.alarm(incident)
+    rig.recorder.alarm(None)
+    rig.end()
+    assert heard.alarms == [incident, None]
+    assert failing.alarms == []
 
 
 def test_seconds_without_a_connection_have_no_look(tmp_path):
@@ -682,3 +710,23 @@ def test_a_host_that_fails_is_told_once_and_sessions_are_recorded(tmp_path):
     rig.run(30)
     assert sum(rig.end()[1].looks) == 30
     assert sum("no space" in told for told in rig.told) == 1
+
+
+def test_metrics_of_a_recorder_are_offered_while_it_is_at_work(tmp_path):
+    recent = Recent()
+    rig = Rig(tmp_path / "archive", followers=(recent,))
+    endpoint = open_endpoint(parse_listen("127.0.0.1:0", anywhere=False), rig.recorder, recent)
+    try:
+        rig.recorder.begin()
+        answer, before = rig.server.answer, len(rig.server.asked)
+        rig.server.answer = lambda statement: rig.clock.advance(0.01) or answer(statement)
+        rig.run(10)
+        with closing(http.client.HTTPConnection(endpoint.url.split("/")[2], timeout=60)) as connection:
+            connection.request("GET", "/metrics")
+            lines = connection.getresponse().read().decode().splitlines()
+    finally:
+        endpoint.close()
+    took = next(float(line.split()[1]) for line in lines if line.startswith("pgstrata_recorder_look_seconds_total "))
+    assert took == pytest.approx(0.01 * (len(rig.server.asked) - before), abs=1e-5)
+    assert {"pgstrata_up 1", "pgstrata_recorder_looks_total 10", 'pgstrata_load{class="Lock"} 1'} <= set(lines)
+    assert not [line for line in lines if "shop" in line or "clerk" in line or "update" in line.lower()]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pgstrata.errors import PgstrataError
 from pgstrata.model.archive import ArchiveEvent
+from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Follower, RecordedSecond
 
 
@@ -36,6 +37,10 @@ class Followers:
     def note(self, event: ArchiveEvent) -> None:
         """As `Follower.note`."""
         self._each(lambda follower: follower.note(event))
+
+    def alarm(self, incident: Incident | None) -> None:
+        """As `Follower.alarm`."""
+        self._each(lambda follower: follower.alarm(incident))
 
     def saved(self, moment: int) -> None:
         """As `Follower.saved`."""

@@ -40,6 +40,7 @@ from pgstrata.collectors.live.statements import (
 )
 from pgstrata.errors import ArchiveError, DiskFullError, HostNotFitError, PgstrataError, SessionLostError
 from pgstrata.model.archive import ArchiveEvent, EventKind, SessionsLook
+from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, Follower, RecordedSecond
 from pgstrata.ports.session import ServerSession
 from pgstrata.report.live.limits import say_limits
@@ -119,6 +120,16 @@ class Recorder:
         """Codes of what is not seen by the present connection."""
         return self._connected.limits if self._connected else ()
 
+    def alarm(self, incident: Incident | None) -> None:
+        """Tell all followers of an incident, as `Follower.alarm`; for the one that looks for them."""
+        self._followers.alarm(incident)
+
+    @property
+    def psql(self) -> int | None:
+        """The process that holds the present connection; other threads may ask."""
+        connected = self._connected
+        return connected.session.pid if connected else None
+
     def run(self, seconds: float | None) -> None:
         """Record for so long; None is for ever. The archive has everything at the end."""
         end = None if seconds is None else self.ticker.passed() + seconds
@@ -140,6 +151,7 @@ class Recorder:
             self._event(EventKind.CLOCK, f"{step:+.0f} s")
             if step > 0 and self._connected is not None:
                 self._connected.forget()
+        begun = self.ticker.passed()
         self._second = RecordedSecond(moment=moment)
         self._parts.attempt(Part.HOST, lambda: self._look_at_host(moment))
         try:
@@ -149,7 +161,7 @@ class Recorder:
                 self._look(self._connected, moment)
         except SessionLostError as error:
             self._lose(error)
-        self._followers.follow(self._second)
+        self._followers.follow(replace(self._second, took=self.ticker.passed() - begun))
         if self._is_due("save", _FLUSH, moment):
             self._save(moment)
         if self._is_due("tidy", _TIDY, moment):
@@ -323,7 +335,7 @@ class Recorder:
         if _COMMITS in rates:
             rates[_COMMITS] = max(0.0, rates[_COMMITS] - own / seconds)
         self.archive.add_server(moment, seconds, rates)
-        self._second = replace(self._second, server=rates)
+        self._second = replace(self._second, server=rates, server_seconds=seconds)
 
     def _count_statements(self, connected: Connected, moment: int) -> None:
         server, schema = connected.server, connected.server.said["counting"]

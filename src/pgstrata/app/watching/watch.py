@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pgstrata.app.machine import open_machine
 from pgstrata.app.running_server import make_read_only, parse_dsn
+from pgstrata.app.watching.cost import CostReader
+from pgstrata.app.watching.endpoint import Endpoint, Listen
 from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed
+from pgstrata.app.watching.metrics import measure
+from pgstrata.app.watching.recent import Recent
 from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
 from pgstrata.errors import UsageError
@@ -18,6 +22,8 @@ from pgstrata.experiment.hosts import parse_host
 from pgstrata.experiment.keys import WrongValueError
 from pgstrata.hosts.local_dialogue import LocalDialogue
 from pgstrata.model.experiment import HostKind
+from pgstrata.ports.recording import Follower
+from pgstrata.report.live.openmetrics import render_metrics
 from pgstrata.servers.psql_session import PsqlSession
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
@@ -32,7 +38,7 @@ class WatchTask:
     """What the user asked for.
 
     `seconds` None is until it is interrupted. `host` is the machine on which the server runs, written as in an
-    experiment; None: this one, if the server is reached at one of its addresses.
+    experiment; None: this one, if the server is reached at one of its addresses. `listen` is where metrics are offered.
     """
 
     dsn: str
@@ -41,41 +47,52 @@ class WatchTask:
     query_text: bool = True
     seconds: float | None = None
     host: str | None = None
+    listen: Listen | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """What the recorder found at its start."""
+    """What the recorder found at its start; `metrics` is the address of its metrics, empty without them."""
 
     version: str
     limits: tuple[str, ...]
+    metrics: str = ""
 
 
-def watch(task: WatchTask, begun: Callable[[Watching], None], tell: Callable[[str], None]) -> int:
+def watch(
+    task: WatchTask,
+    begun: Callable[[Watching], None],
+    tell: Callable[[str], None],
+    followers: tuple[Follower, ...] = (),
+) -> int:
     """Record a server into an archive; how many looks there were.
 
     Args:
         task: what is asked for.
         begun: called once the server has answered.
         tell: says what happens.
+        followers: are told what is recorded.
 
     Raises:
         UsageError: no connection string, or a limit that makes no sense.
         ArchiveInUseError: another recorder writes to the archive.
-        HostNotFitError: the server is too old, sessions would not be read-only, or it does not run on `host`.
+        HostNotFitError: the server is too old, sessions would not be read-only, it does not run on `host`, or the
+            address of the metrics is taken.
         HostLostError: `host` cannot be reached.
         SqlError: the server cannot be reached at all.
     """
     _check(task.keep)
     destination = _destination(task.host)
     address = make_read_only(parse_dsn(task.dsn), statement_timeout=_TIMEOUT)
-    with open_machine(lambda _: None) as machine, ExitStack() as stack:
+    recent = Recent()
+    with open_machine(lambda _: None) as machine, ExitStack() as ending:
         tools = machine.servers.client_tools(tls=True)
         ticker = Ticker(machine.clock)
         there = RemoteHostFeed(destination, ticker.passed, tell) if destination else None
-        # whatever fails from here on, the connection to the host ends
-        stack.enter_context(closing(there) if there else nullcontext())
+        if there is not None:
+            ending.callback(there.close)
         archive = ArchiveWriter.open(task.archive, task.keep)
+        ending.callback(archive.close)
         recorder = Recorder(
             connect=lambda: PsqlSession(LocalDialogue, tools, address),
             here=OpenedHostFeed(machine.here, ticker.passed),
@@ -84,16 +101,19 @@ def watch(task: WatchTask, begun: Callable[[Watching], None], tell: Callable[[st
             ticker=ticker,
             tell=tell,
             query_text=task.query_text,
+            followers=(*followers, recent) if task.listen else followers,
         )
+        url = ""
+        if task.listen:
+            endpoint = open_endpoint(task.listen, recorder, recent)
+            ending.callback(endpoint.close)
+            url = endpoint.url
+        server = recorder.begin()
+        begun(Watching(version=server.said["version"], limits=recorder.limits, metrics=url))
         try:
-            server = recorder.begin()
-            begun(Watching(version=server.said["version"], limits=recorder.limits))
-            try:
-                recorder.run(task.seconds)
-            except KeyboardInterrupt:
-                tell("stopped: the archive is complete up to now")
-        finally:
-            archive.close()
+            recorder.run(task.seconds)
+        except KeyboardInterrupt:
+            tell("stopped: the archive is complete up to now")
     return recorder.looks
 
 
@@ -108,6 +128,12 @@ def _destination(host: str | None) -> str:
     if spec.kind is HostKind.VM:
         raise UsageError("a virtual machine of pgstrata cannot be watched", where="--host", remedy="write ssh:NAME")
     return spec.destination
+
+
+def open_endpoint(listen: Listen, recorder: Recorder, recent: Recent) -> Endpoint:
+    """Metrics of a recorder at an address; `recent` has to follow it."""
+    cost = CostReader(archive=recorder.archive.folder, psql=lambda: recorder.psql)
+    return Endpoint(listen, lambda form: render_metrics(measure(recent.read(recorder.ticker.now()), cost.read()), form))
 
 
 def _check(keep: Keep) -> None:
