@@ -16,11 +16,12 @@ from pgstrata.report.blocks.markdown import emit_markdown
 from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.blocks.text import emit_text
 from pgstrata.report.json.documents import render_document
+from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.document import make_explanation
 from pgstrata.report.live.json import explanation_json
 from pgstrata.report.live.limits import LIMITS, say_limits
 from pgstrata.report.live.profile import make_profile_document, profile_json
-from pgstrata.report.live.words import answer_sentences, render_sessions
+from pgstrata.report.live.words import render_sessions
 
 CPU, LOCK = session("select"), session("update", "Lock/transactionid")
 BEGIN = 1_795_711_000

@@ -19,6 +19,7 @@ from pgstrata.report.blocks.model import (
     end,
 )
 from pgstrata.report.figures.live import draw_courses
+from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.tables import (
     blockers_table,
@@ -30,7 +31,6 @@ from pgstrata.report.live.tables import (
     texts_table,
 )
 from pgstrata.report.live.words import (
-    answer_sentences,
     doubt_sentences,
     local,
     name_application,

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pgstrata.model.archive import SessionClass
+from pgstrata.model.causes import Cause
 from pgstrata.model.explanation import Change, Explained, LoadRow, RootBlocker, WindowFacts
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
-from pgstrata.report.live.words import answer_sentences, doubt_sentences
+from pgstrata.report.live.answer import answer_sentences
+from pgstrata.report.live.causes import say_cause
+from pgstrata.report.live.words import doubt_sentences
 
 _ROW: Final = "part event statement application value reference difference interval resolved samples"
 _CALLS: Final = (
@@ -28,6 +32,7 @@ def explanation_json(found: Explained) -> str:
             "answer": list(answer_sentences(found)),
             "warnings": list(doubt_sentences(found)),
             "limits": list(found.facts.limits),
+            "causes": [_cause(cause, found.texts) for cause in why.causes],
             "window": _window(why.window),
             "comparison": _window(why.comparison),
             "onset": pick_fields(why.onset, "begin begin_interval end end_interval"),
@@ -63,5 +68,17 @@ def _row(row: LoadRow) -> Mapping[str, Any]:
 
 
 def _blocker(blocker: RootBlocker) -> Mapping[str, Any]:
-    root = "kind database role application state wait_type event statement"
-    return {**pick_fields(blocker, "pids held value reference"), "root": pick_fields(blocker.root, root)}
+    return {**pick_fields(blocker, "pids held value reference"), "root": _session(blocker.root)}
+
+
+def _session(session: SessionClass | None) -> Mapping[str, Any]:
+    return pick_fields(session, "kind database role application state wait_type event statement")
+
+
+def _cause(cause: Cause, texts: Mapping[str, str]) -> Mapping[str, Any]:
+    return {
+        **pick_fields(cause, "kind share event statements pids"),
+        "session": None if cause.session is None else _session(cause.session),
+        "evidence": [pick_fields(each, "code name value reference") for each in cause.evidence],
+        "said": say_cause(cause, texts),
+    }

@@ -144,9 +144,8 @@ def render_limit(change: Change) -> str:
 # ------------------------------------------------------------------------------------------------ sentences
 
 
-def answer_sentences(found: Explained) -> Iterator[str]:
-    """The answer, the most important first, without full stops."""
-    yield _say_outcome(found)
+def detail_sentences(found: Explained) -> Iterator[str]:
+    """Since when, where the load is, who blocked and what statements did, without full stops."""
     why = found.explanation
     if why.onset is not None:
         yield _say_onset(why.onset)
@@ -156,7 +155,8 @@ def answer_sentences(found: Explained) -> Iterator[str]:
     yield from _say_calls(found)
 
 
-def _say_outcome(found: Explained) -> str:
+def say_outcome(found: Explained) -> str:
+    """Whether transactions were slower, with throughput and time of both windows."""
     why, when = found.explanation, say_window(found.explanation.window.span)
     throughput, load, time = why.throughput, why.load, why.time
     per = f"{_seconds(time.value)} per transaction instead of {_seconds(time.reference)}"

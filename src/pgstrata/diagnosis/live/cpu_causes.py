@@ -1,0 +1,144 @@
+"""Causes that lie in the CPUs, the memory and the connections of the host. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pgstrata.diagnosis.live.case import (
+    READ_EVENTS,
+    RUNNING,
+    WRITE_EVENTS,
+    Case,
+    Pair,
+    Work,
+    evidence,
+    rate_evidence,
+    wait_evidence,
+)
+from pgstrata.diagnosis.live.resource_causes import MORE_WORK, reads_more, touches_more
+from pgstrata.model.archive import ArchiveWindow
+from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
+
+_STOLEN: Final = 0.1
+"""CPUs that the hypervisor took more, and their share of the CPUs in use, from which on it is a cause."""
+_OTHERS: Final = 0.5
+"""Tasks more that were ready and were no sessions."""
+_FELL: Final = 0.9
+_USED_MORE: Final = 1.25
+_GREW: Final = 1.05
+_MEMORY: Final = 0.1
+_MEMORY_MORE: Final = 3.0
+_CONNECTIONS: Final = 1.2
+_FEWEST_CONNECTIONS: Final = 3.0
+_FAULTS: Final = 2.0
+"""Times as many page faults: each new connection is a new process."""
+_STARTING: Final = 0.5
+_STARTS: Final = "starting"
+_SNAPSHOTS: Final = "LWLock/ProcArray"
+_CPUS: Final = ("host_user_cpu", "host_system_cpu", "host_interrupt_cpu")
+
+
+def cpu_causes(case: Case, work: Work) -> Iterator[Cause]:
+    """Sessions ran or were ready for longer while transactions did no more."""
+    connecting = list(_connections(case))
+    yield from connecting
+    load = case.extra_on(RUNNING)
+    more = reads_more(work) or touches_more(work) or (work.calls is not None and work.calls.ratio >= MORE_WORK)
+    if load <= 0 or more or connecting:
+        return
+    short = list(_memory(case))
+    yield from short
+    if not short:
+        kind, told = _kind(case)
+        running = evidence(EvidenceCode.RUNNING, case.load_on(RUNNING))
+        blocks = evidence(EvidenceCode.BLOCKS, work.blocks)
+        yield case.cause(kind, load, running, *told, blocks)
+
+
+def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
+    """Who had the CPUs.
+
+    What is ready and is no session belongs to others. Without them the CPUs in use tell: fewer than before, although
+    sessions were ready, are a limit; more per transaction are used by the transactions.
+    """
+    used = cpus_used(case)
+    if used is None:
+        return CauseKind.DEMAND if case.growth > _GREW else CauseKind.CPU, ()
+    stolen, others = case.rate("host_steal_cpu"), _other_tasks(case)
+    busy = rate_evidence(case, *_CPUS[:2])
+    if stolen is not None and stolen.difference >= max(_STOLEN, _STOLEN * used.value):
+        return CauseKind.STOLEN_CPU, rate_evidence(case, "host_steal_cpu")
+    if others is not None and others.difference >= _OTHERS and used.value > _FELL * used.reference:
+        return CauseKind.NEIGHBOUR, (evidence(EvidenceCode.OTHERS, others), *busy)
+    if used.value < _FELL * used.reference:
+        return CauseKind.CPU_LIMIT, (*busy, *rate_evidence(case, "cpu_stalled"))
+    if used.value > _USED_MORE * case.growth * used.reference:
+        return CauseKind.CPU_EACH, busy
+    if case.growth > _GREW:
+        return CauseKind.DEMAND, (evidence(EvidenceCode.RATE, _throughput(case), "commits"), *busy)
+    return CauseKind.CPU_LIMIT, (*busy, *rate_evidence(case, "cpu_stalled"))
+
+
+def _throughput(case: Case) -> Pair:
+    return Pair(value=case.found.throughput.value, reference=case.found.throughput.reference)
+
+
+def cpus_used(case: Case) -> Pair | None:
+    """CPUs in use on the whole host; None where the host is not seen."""
+    parts = [case.rate(name) for name in _CPUS]
+    known = [part for part in parts if part is not None]
+    if parts[0] is None:
+        return None
+    return Pair(value=sum(part.value for part in known), reference=sum(part.reference for part in known))
+
+
+def _other_tasks(case: Case) -> Pair | None:
+    """Tasks of the host that ran or were ready, without the server's processes that waited for nothing."""
+    ready = case.rate("run_queue_length")
+    if ready is None:
+        return None
+    return Pair(value=ready.value - _awake(case.value), reference=ready.reference - _awake(case.reference))
+
+
+def _awake(window: ArchiveWindow) -> float:
+    found = sum(
+        sum(counts)
+        for session, counts in window.sessions.items()
+        if not session.wait_type and not session.is_idle_in_transaction
+    )
+    return found / max(1, sum(window.looks))
+
+
+def _memory(case: Case) -> Iterator[Cause]:
+    """The host has too little memory: everything that runs or reads is slower."""
+    stalled = case.rate("memory_stalled")
+    if stalled is None or stalled.value < max(_MEMORY, _MEMORY_MORE * stalled.reference):
+        return
+    load = case.extra_on(RUNNING, *READ_EVENTS, *WRITE_EVENTS)
+    told = rate_evidence(case, "memory_stalled", "memory_available", "page_faults")
+    yield case.cause(CauseKind.MEMORY, load, *told)
+
+
+def _connections(case: Case) -> Iterator[Cause]:
+    """Many new connections: each is a process that has to be started, and that snapshots have to look at."""
+    level, faults, starting = case.rate("connections"), case.rate("page_faults"), _starting(case)
+    more = level is not None and level.difference >= _FEWEST_CONNECTIONS and level.ratio >= _CONNECTIONS
+    forks = faults is not None and faults.ratio >= _FAULTS
+    if not (more and forks) and starting.difference < _STARTING:
+        return
+    load = case.extra_on(_SNAPSHOTS, RUNNING)
+    if load > 0:
+        told = rate_evidence(case, "connections", "page_faults", "host_system_cpu")
+        running = evidence(EvidenceCode.RUNNING, case.load_on(RUNNING))
+        yield case.cause(CauseKind.CONNECTIONS, load, *told, running, *wait_evidence(case, _SNAPSHOTS))
+
+
+def _starting(case: Case) -> Pair:
+    """Sessions that were being started; servers before 18 do not show them."""
+    sides = [
+        sum(sum(counts) for session, counts in window.sessions.items() if session.state == _STARTS)
+        / max(1, sum(window.looks))
+        for window in (case.value, case.reference)
+    ]
+    return Pair(value=sides[0], reference=sides[1])

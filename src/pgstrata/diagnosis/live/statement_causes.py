@@ -1,0 +1,105 @@
+"""Causes that are in the statements: more blocks a call, new statements, more calls. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pgstrata.diagnosis.live.case import LOCK, Case, Pair, evidence
+from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
+from pgstrata.model.explanation import CallsChange
+
+MORE_BLOCKS: Final = 2.0
+"""Times as many blocks a call from which on a statement's plan or data are said to differ."""
+_FEWEST_BLOCKS: Final = 5.0
+"""Blocks a call that come to it at least."""
+_MORE_CALLS: Final = 1.5
+_MOST: Final = 3
+_REST: Final = "(others)"
+"""Key of the sum of small statements, which are others in each window."""
+
+
+def slower_load(change: CallsChange) -> float:
+    """Sessions that a statement adds because each of its calls takes longer."""
+    return (change.latency - change.reference_latency) * change.calls if change.reference_calls else 0.0
+
+
+def touching_more(case: Case, times: float, least: float = _FEWEST_BLOCKS) -> list[CallsChange]:
+    """Statements that touch so many times as many blocks a call and are slower, the largest part first."""
+    found = [
+        change
+        for change in case.found.calls
+        if change.reference_calls > 0
+        and change.statement != _REST
+        and change.blocks_per_call >= times * change.reference_blocks_per_call
+        and change.blocks_per_call - change.reference_blocks_per_call >= least
+        and slower_load(change) > 0
+    ]
+    return sorted(found, key=lambda change: -slower_load(change))
+
+
+def more_blocks(case: Case) -> Iterator[Cause]:
+    """Statements that touch more blocks a call: another plan, a dropped index, more row versions."""
+    changes = touching_more(case, MORE_BLOCKS)
+    load = math.fsum(map(slower_load, changes))
+    if load > 0:
+        keys = tuple(change.statement for change in changes[:_MOST])
+        yield case.cause(CauseKind.MORE_BLOCKS, load, *blocks_evidence(changes[0]), statements=keys)
+
+
+def blocks_evidence(change: CallsChange) -> Sequence[Evidence | None]:
+    """Blocks and time of a call."""
+    blocks = Pair(value=change.blocks_per_call, reference=change.reference_blocks_per_call)
+    time = Pair(value=change.latency, reference=change.reference_latency)
+    return (
+        evidence(EvidenceCode.BLOCKS, blocks, change.statement),
+        evidence(EvidenceCode.TIME, time, change.statement),
+    )
+
+
+def new_statements(case: Case) -> Iterator[Cause]:
+    """Statements that the comparison window neither saw nor counted; what they wait for locks is not theirs."""
+    keys = sorted(new_keys(case), key=lambda key: -_own(case, key).value)
+    load = math.fsum(case.extra_of(_own(case, key)) for key in keys)
+    if load > 0:
+        told = evidence(EvidenceCode.LOAD, _own(case, keys[0]), keys[0])
+        yield case.cause(CauseKind.NEW_STATEMENTS, load, told, statements=tuple(keys[:_MOST]))
+
+
+def new_keys(case: Case) -> set[str]:
+    """Statements of the window that the comparison window neither saw nor counted."""
+    seen = {session.statement for session, counts in case.reference.sessions.items() if any(counts)}
+    known = seen | {key for key, use in case.reference.statements.items() if use.calls} | {"", _REST}
+    return {statement for (_, statement), pair in case.rows.items() if pair.value > 0} - known
+
+
+def _own(case: Case, key: str) -> Pair:
+    return case.load(lambda event, statement: statement == key and not event.startswith(LOCK))
+
+
+def more_calls(case: Case) -> Iterator[Cause]:
+    """Statements that were there before and are called more often in each transaction."""
+    if not case.growth:
+        return
+    changes = [
+        change
+        for change in case.found.calls
+        if change.reference_calls > 0
+        and change.statement != _REST
+        and change.calls >= _MORE_CALLS * case.growth * change.reference_calls
+    ]
+    changes.sort(key=lambda change: -_added(case, change))
+    load = math.fsum(_added(case, change) for change in changes)
+    if load > 0:
+        first, throughput = changes[0], case.found.throughput
+        calls = Pair(
+            value=first.calls / throughput.value, reference=first.reference_calls / throughput.reference
+        )  # fmt: skip
+        told = evidence(EvidenceCode.CALLS, calls, first.statement)
+        keys = tuple(change.statement for change in changes[:_MOST])
+        yield case.cause(CauseKind.MORE_CALLS, load, told, statements=keys)
+
+
+def _added(case: Case, change: CallsChange) -> float:
+    return (change.calls - case.growth * change.reference_calls) * change.reference_latency
