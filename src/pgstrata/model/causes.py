@@ -94,9 +94,10 @@ class Evidence:
 class Cause:
     """A cause and the share of the extra load that it explains, above 0 and at most 1.
 
-    The extra load is what is active beyond the load that as many transactions took in the comparison window; of a
-    window without a transaction it is all load. `session` is what held the lock or the old transaction, where it was
-    seen, `pids` its processes. `statements` are those that it shows in, the largest first; `event` is `TYPE/EVENT`.
+    The extra load is what is active beyond the load that as many transactions took in the comparison window, summed
+    over the wait events of which there is more; of a window without a transaction it is all load. `session` is what
+    held the lock or the old transaction, where it was seen, `pids` its processes. `statements` are those that it shows
+    in, the largest first; `event` is `TYPE/EVENT`.
     """
 
     kind: CauseKind

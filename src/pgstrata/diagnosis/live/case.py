@@ -63,8 +63,8 @@ class Case:
 
     `growth` is the throughput as a multiple of that of the comparison window, 0 of a window without a transaction.
     `extra` is the load beyond `growth` times that of the comparison window: the time per transaction that came to it,
-    in average active sessions. `rows` are loads by event and statement. `driven` are sessions that waited for a lock
-    behind a working session in that event, where it is the event that became slow.
+    in average active sessions, summed over the wait events that took more. `rows` are loads by event and statement.
+    `driven` are sessions that waited for a lock behind a working session in that event, where it became slow.
     """
 
     value: ArchiveWindow
@@ -126,10 +126,12 @@ def make_case(value: ArchiveWindow, reference: ArchiveWindow, found: Explanation
     if not (math.isfinite(extra) and extra > 0):
         return None
     rows = _rows(value, reference)
+    events: defaultdict[str, float] = defaultdict(float)
+    for (event, _), pair in rows.items():
+        events[event] += pair.value - growth * pair.reference
+    extra = max(extra, math.fsum(load for load in events.values() if load > 0))
     driven = _drive(value, rows, growth, extra)
-    return Case(
-        value=value, reference=reference, found=found, growth=growth, extra=extra, rows=rows, driven=driven
-    )  # fmt: skip
+    return Case(value=value, reference=reference, found=found, growth=growth, extra=extra, rows=rows, driven=driven)
 
 
 def is_one_of(event: str, beginnings: tuple[str, ...]) -> bool:

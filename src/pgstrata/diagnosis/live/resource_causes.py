@@ -113,15 +113,14 @@ def _writers(case: Case) -> dict[str, Pair]:
 def disk_causes(case: Case, work: Work) -> Iterator[Cause]:
     """Waits for data and for WAL rose while transactions read and wrote no more: each of them took longer."""
     wal = case.each("wal_bytes")
-    data_load, wal_load = case.extra_on(*READ_EVENTS, *WRITE_EVENTS), case.extra_on(*WAL_EVENTS)
-    if reads_more(work) or touches_more(work):
-        data_load = 0.0
     if wal is not None and wal.ratio >= _MORE_WAL:
-        data_load = wal_load = 0.0
+        return
+    events: tuple[str, ...] = () if _spills(case) else TEMPORARY_EVENTS
+    if not (reads_more(work) or touches_more(work)):
+        events = (*READ_EVENTS, *WRITE_EVENTS, *events)
+    load, wal_load = case.extra_on(*events), case.extra_on(*WAL_EVENTS)
     host = rate_evidence(case, "disk_await", "io_stalled")
-    if data_load >= _BOTH * case.extra:
-        load: float = data_load
-        events: tuple[str, ...] = (*READ_EVENTS, *WRITE_EVENTS)
+    if load >= _BOTH * case.extra:
         if wal_load >= _BOTH * case.extra:
             load, events = load + wal_load, (*events, *WAL_EVENTS)
         reads = evidence(EvidenceCode.READS, work.reads)
@@ -133,11 +132,15 @@ def disk_causes(case: Case, work: Work) -> Iterator[Cause]:
 
 def spill_causes(case: Case) -> Iterator[Cause]:
     """Sorts and hashes that no longer fit into work_mem."""
-    spilled, load = case.each("temporary_bytes"), case.extra_on(*TEMPORARY_EVENTS)
-    if spilled is None or spilled.ratio < _MORE_TEMPORARY or spilled.difference < _LEAST_TEMPORARY or load <= 0:
-        return
-    told = evidence(EvidenceCode.EACH, spilled, "temporary_bytes")
-    yield case.cause(CauseKind.SPILL, load, told, *wait_evidence(case, *TEMPORARY_EVENTS))
+    load = case.extra_on(*TEMPORARY_EVENTS)
+    if load > 0 and _spills(case):
+        told = evidence(EvidenceCode.EACH, case.each("temporary_bytes"), "temporary_bytes")
+        yield case.cause(CauseKind.SPILL, load, told, *wait_evidence(case, *TEMPORARY_EVENTS))
+
+
+def _spills(case: Case) -> bool:
+    spilled = case.each("temporary_bytes")
+    return spilled is not None and spilled.ratio >= _MORE_TEMPORARY and spilled.difference >= _LEAST_TEMPORARY
 
 
 def waiting_causes(case: Case) -> Iterator[Cause]:
