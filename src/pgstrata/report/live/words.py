@@ -64,7 +64,7 @@ def name_statement(key: str, texts: Mapping[str, str], width: int = 60) -> str:
     if key == REST:
         return "other statements"
     text = texts.get(key, "")
-    return name_query(text, width) if text else f"query {key}"
+    return name_query(text, width) if text else f"query {readable(key)}"
 
 
 def name_event(row: LoadRow) -> str:
