@@ -106,12 +106,21 @@ def test_wait_statement_application_and_blocker_are_named():
     assert "The largest part of the extra load was Lock/transactionid in update t set a = ?" in said
     assert "application shop" in said
     assert "a session of the application admin idle in its transaction, whose last statement was update t" in said
-    assert (
-        "(process 4711): 5.50 sessions waited behind it on average; its transaction had been open for up to 30 s"
-        in said
-    )
+    assert "(process 4711) held a lock that others needed (82 % of the extra load), because 5.50 sessions" in said
+    assert "its transaction had been open for up to 30 s" in said
+    assert "At the head of the blocking chain" not in said
     assert "by slower calls" in said
     assert "1 gap in the recording" in said
+
+
+def test_who_blocked_is_also_said_where_the_cause_is_not_told():
+    found = locked()
+    found = replace(found, explanation=replace(found.explanation, causes=()))
+    assert (
+        "At the head of the blocking chain was a session of the application admin idle in its transaction, whose last "
+        "statement was update t set a = ? <script>alert('x')</script>?[31m? (process 4711): 5.50 sessions waited behind it "
+        "on average; its transaction had been open for up to 30 s"
+    ) in words(found)
 
 
 def test_foreign_text_is_text_everywhere():

@@ -265,7 +265,13 @@ def _say_rows(found: Explained) -> Iterator[str]:
 def _say_blockers(found: Explained) -> Iterator[str]:
     why = found.explanation
     least = max(_FEW_BLOCKED, _MUCH * (why.load.value - why.load.reference))
-    told = [each for each in why.blockers if each.root is not None and each.value - each.reference >= least]
+    # what a cause says is not said again
+    named = {cause.session.application for cause in why.causes if cause.pids and cause.session is not None}
+    told = [
+        each
+        for each in why.blockers
+        if each.root is not None and each.value - each.reference >= least and each.root.application not in named
+    ]
     for blocker in told[:2]:
         yield say_blocker(blocker, found.texts)
 
@@ -298,8 +304,9 @@ def _say_calls(found: Explained) -> Iterator[str]:
         )
         said = ", ".join(f"{render_sessions(part, signed=True)} by {name}" for name, part in parts)
         yield f"Execution time of statements changed by {render_sessions(total, signed=True)} s per second: {said}"
+    named = {key for cause in found.explanation.causes for key in cause.statements}
     for change in changes[:_MOST_TOLD]:
-        if _reads_more(change, total):
+        if change.statement not in named and _reads_more(change, total):
             more = f"{change.blocks_per_call:.3g} blocks a call instead of {change.reference_blocks_per_call:.3g}"
             yield (
                 f"{name_statement(change.statement, found.texts)} touched {more}: its plan, its parameters or the size "
