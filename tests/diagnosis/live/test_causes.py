@@ -305,6 +305,12 @@ def test_much_more_wal_with_checkpoints_is_a_burst_and_names_who_writes_it():
     assert not {CauseKind.SLOW_WAL, CauseKind.SLOW_IO} & set(kinds(side))
 
 
+def test_waits_for_checkpoints_that_somebody_asks_for_are_part_of_a_burst():
+    side = flushing(2e7, checkpoints_due=2.0)
+    side.load = {SELECT: 2.0, UPDATE: 1.0, session("checkpoint", "IPC/CheckpointDone"): 5.0, SYNC: 1.0}
+    assert kinds(side)[0] is CauseKind.WAL_BURST
+
+
 def test_sorts_that_spill_are_told():
     side = Side(load={SELECT: 2.0, UPDATE: 1.0, session("select", "IO/BuffileWrite"): 5.0}, seconds=slower(),
                 rates={"temporary_bytes": 2e7})  # fmt: skip
@@ -360,6 +366,25 @@ def test_many_new_processes_and_connections_are_a_storm():
     assert CauseKind.CONNECTIONS not in kinds(running(3.0, 120.0, rates={**rates, "page_faults": 500.0}))
     # another program that forks
     assert CauseKind.CONNECTIONS not in kinds(running(3.0, 120.0, rates={**rates, "connections": 20.0}))
+
+
+def test_parallel_workers_of_a_statement_that_reads_more_are_no_storm_of_connections():
+    side = flipped()
+    side.rates = {"connections": 26.0, "page_faults": 40_000.0, "run_queue_length": 30.0}
+    side.load[replace(SELECT, kind="parallel worker")] = 9.0
+    causes = found(side).causes
+    assert causes[0].kind is CauseKind.MORE_BLOCKS
+    assert causes[0].share > 0.9
+    assert CauseKind.CONNECTIONS not in {cause.kind for cause in causes}
+
+
+def test_sessions_that_are_stopped_while_they_write_wal_are_short_of_cpu_and_not_of_a_disk():
+    side = flushing(75_000.0, cpu_stalled=0.8, io_stalled=0.04, host_user_cpu=0.5, host_system_cpu=0.2)
+    before = Side(rates={"cpu_stalled": 0.1, "io_stalled": 0.03})
+    assert kinds(side, before)[0] is CauseKind.CPU_LIMIT
+    assert found(side, before).causes[0].share > 0.9
+    side.rates["io_stalled"] = 0.8
+    assert kinds(side, before)[0] is CauseKind.SLOW_WAL
 
 
 # ------------------------------------------------------------------------------------------- other events

@@ -30,6 +30,10 @@ _DRIVING: Final = (*READ_EVENTS, *WRITE_EVENTS, *WAL_EVENTS, "IPC/SyncRep")
 _DRIVES: Final = 2.0
 """Times as much of an event per transaction from which on those behind a session in it wait because of it."""
 _DRIVES_PART: Final = 0.05
+_STALLED_MORE: Final = 0.2
+"""Share of time in which tasks waited for a CPU that comes to it at least, where sessions are starved."""
+_DISK_MORE: Final = 1.5
+_DISK_STALLED: Final = 0.05
 _RUNNING_PART: Final = 0.2
 """Least share of the extra load that the event itself has for that."""
 
@@ -170,7 +174,7 @@ def _drive(value: ArchiveWindow, rows: Mapping[_Row, Pair], growth: float, extra
             event = event_of(blocking.root.wait_type, blocking.root.event)
             if is_one_of(event, _DRIVING) or event == RUNNING:
                 found[event] += locked * sessions / behind
-    return {event: load for event, load in found.items() if _drives(event, rows, growth, extra)}
+    return {event: load for event, load in found.items() if load > 0 and _drives(event, rows, growth, extra)}
 
 
 def _drives(event: str, rows: Mapping[_Row, Pair], growth: float, extra: float) -> bool:
@@ -189,6 +193,19 @@ def _means(value: ArchiveWindow, reference: ArchiveWindow, name: str) -> Pair | 
             return None
         found.append(float(known.mean()))
     return Pair(value=found[0], reference=found[1])
+
+
+def is_starved(case: Case) -> bool:
+    """Whether the host's tasks waited more for CPUs and no more for disks, by its pressure stall information.
+
+    A session that is stopped while it writes or holds a lightweight lock makes others wait for that, as a slow disk
+    would.
+    """
+    cpu, disk, request = (case.rate(name) for name in ("cpu_stalled", "io_stalled", "disk_await"))
+    if cpu is None or disk is None or cpu.difference < _STALLED_MORE:
+        return False
+    slower = disk.ratio >= _DISK_MORE and disk.difference >= _DISK_STALLED
+    return not slower and (request is None or request.ratio < _DISK_MORE)
 
 
 # ------------------------------------------------------------------------------------------------- work

@@ -13,6 +13,7 @@ from pgstrata.diagnosis.live.case import (
     Pair,
     Work,
     evidence,
+    is_starved,
     rate_evidence,
     wait_evidence,
 )
@@ -23,7 +24,8 @@ from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 _STOLEN: Final = 0.1
 """CPUs that the hypervisor took more, and their share of the CPUs in use, from which on it is a cause."""
 _OTHERS: Final = 0.5
-"""Tasks more that were ready and were no sessions."""
+"""Tasks more that were ready and were no sessions, and as a share of those before, from which on they are a cause."""
+_OTHERS_MORE: Final = 0.3
 _FELL: Final = 0.9
 _USED_MORE: Final = 1.25
 _GREW: Final = 1.05
@@ -36,21 +38,21 @@ _FAULTS: Final = 2.0
 _STARTING: Final = 0.5
 _STARTS: Final = "starting"
 _SNAPSHOTS: Final = "LWLock/ProcArray"
+_TAKEN: Final = frozenset({CauseKind.CPU_LIMIT, CauseKind.NEIGHBOUR, CauseKind.STOLEN_CPU})
+_HELD_UP: Final = ("LWLock/", "IO/", "IPC/BufferIo")
+"""Waits for sessions that were stopped while they held something."""
 _CPUS: Final = ("host_user_cpu", "host_system_cpu", "host_interrupt_cpu")
 
 
 def cpu_causes(case: Case, work: Work) -> Iterator[Cause]:
     """Sessions ran or were ready for longer while transactions did no more."""
-    connecting = list(_connections(case))
-    yield from connecting
-    load = case.extra_on(RUNNING)
-    more = reads_more(work) or touches_more(work) or (work.calls is not None and work.calls.ratio >= MORE_WORK)
-    if load <= 0 or more or connecting:
+    if reads_more(work) or touches_more(work) or (work.calls is not None and work.calls.ratio >= MORE_WORK):
         return
-    short = list(_memory(case))
-    yield from short
-    if not short:
-        kind, told = _kind(case)
+    special = list(_memory(case)) or list(_connections(case))
+    yield from special
+    kind, told = _kind(case)
+    load = case.extra_on(RUNNING, *(_HELD_UP if kind in _TAKEN and is_starved(case) else ()))
+    if load > 0 and not special:
         running = evidence(EvidenceCode.RUNNING, case.load_on(RUNNING))
         blocks = evidence(EvidenceCode.BLOCKS, work.blocks)
         yield case.cause(kind, load, running, *told, blocks)
@@ -69,7 +71,7 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
     busy = rate_evidence(case, *_CPUS[:2])
     if stolen is not None and stolen.difference >= max(_STOLEN, _STOLEN * used.value):
         return CauseKind.STOLEN_CPU, rate_evidence(case, "host_steal_cpu")
-    if others is not None and others.difference >= _OTHERS and used.value > _FELL * used.reference:
+    if others is not None and _are_more(others) and used.value > _FELL * used.reference:
         return CauseKind.NEIGHBOUR, (evidence(EvidenceCode.OTHERS, others), *busy)
     if used.value < _FELL * used.reference:
         return CauseKind.CPU_LIMIT, (*busy, *rate_evidence(case, "cpu_stalled"))
@@ -78,6 +80,10 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
     if case.growth > _GREW:
         return CauseKind.DEMAND, (evidence(EvidenceCode.RATE, _throughput(case), "commits"), *busy)
     return CauseKind.CPU_LIMIT, (*busy, *rate_evidence(case, "cpu_stalled"))
+
+
+def _are_more(others: Pair) -> bool:
+    return others.difference >= max(_OTHERS, _OTHERS_MORE * others.reference)
 
 
 def _throughput(case: Case) -> Pair:

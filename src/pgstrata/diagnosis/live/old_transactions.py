@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -10,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.diagnosis.live.case import Case, Pair, evidence
-from pgstrata.diagnosis.live.statement_causes import blocks_evidence, slower_load, touching_more
+from pgstrata.diagnosis.live.statement_causes import blocks_evidence, load_of_slower, touching_more
 from pgstrata.model.archive import CLIENT, ArchiveWindow, SessionClass
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 
@@ -34,7 +33,7 @@ def old_transactions(case: Case) -> Iterator[Cause]:
         return
     found = case.cause(
         CauseKind.OLD_TRANSACTION,
-        math.fsum(map(slower_load, changes)),
+        load_of_slower(case, changes),
         Evidence(code=EvidenceCode.PRESENT, value=_present(case, session)),
         evidence(EvidenceCode.GREW, grown),
         *blocks_evidence(changes[0]),

@@ -17,6 +17,7 @@ from pgstrata.diagnosis.live.case import (
     Work,
     evidence,
     is_one_of,
+    is_starved,
     rate_evidence,
     wait_evidence,
 )
@@ -37,6 +38,7 @@ _WRITERS: Final = 0.2
 _BOTH: Final = 0.1
 """Share of the extra load from which on waits for data and for WAL count as waits for one disk."""
 _MANY_EVENTS: Final = 3
+_CHECKPOINTS: Final = "IPC/Checkpoint"
 _STANDBY: Final = "IPC/SyncRep"
 _CLIENT: Final = "Client/"
 _NAMED: Final = (*READ_EVENTS, *WRITE_EVENTS, *WAL_EVENTS, *TEMPORARY_EVENTS, LOCK, _STANDBY, _CLIENT, RUNNING)
@@ -76,7 +78,7 @@ def burst_causes(case: Case) -> Iterator[Cause]:
         return
     writers = _writers(case)
     own = {key for key in writers if key in new_keys(case)}
-    events = (*WAL_EVENTS, *READ_EVENTS, *WRITE_EVENTS)
+    events = (*WAL_EVENTS, *READ_EVENTS, *WRITE_EVENTS, _CHECKPOINTS)
     waits = case.extra_on(*events)
     loads = case.load(lambda event, key: key in own and not event.startswith(LOCK) and not is_one_of(event, events))
     load = waits + case.extra_of(loads)
@@ -113,7 +115,7 @@ def _writers(case: Case) -> dict[str, Pair]:
 def disk_causes(case: Case, work: Work) -> Iterator[Cause]:
     """Waits for data and for WAL rose while transactions read and wrote no more: each of them took longer."""
     wal = case.each("wal_bytes")
-    if wal is not None and wal.ratio >= _MORE_WAL:
+    if is_starved(case) or (wal is not None and wal.ratio >= _MORE_WAL):
         return
     events: tuple[str, ...] = () if _spills(case) else TEMPORARY_EVENTS
     if not (reads_more(work) or touches_more(work)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pgstrata.diagnosis.live.case import LOCK, Case, Pair, evidence
@@ -21,8 +21,16 @@ _REST: Final = "(others)"
 
 
 def slower_load(change: CallsChange) -> float:
-    """Sessions that a statement adds because each of its calls takes longer."""
+    """Sessions that a statement adds because each of its calls takes longer, as counted."""
     return (change.latency - change.reference_latency) * change.calls if change.reference_calls else 0.0
+
+
+def load_of_slower(case: Case, changes: Iterable[CallsChange]) -> float:
+    """The same of several statements; of each what was sampled, if it is more.
+
+    Calls count when they end, and time of parallel workers does not count.
+    """
+    return math.fsum(max(slower_load(each), case.extra_of(_own(case, each.statement))) for each in changes)
 
 
 def touching_more(case: Case, times: float, least: float = _FEWEST_BLOCKS) -> list[CallsChange]:
@@ -42,7 +50,7 @@ def touching_more(case: Case, times: float, least: float = _FEWEST_BLOCKS) -> li
 def more_blocks(case: Case) -> Iterator[Cause]:
     """Statements that touch more blocks a call: another plan, a dropped index, more row versions."""
     changes = touching_more(case, MORE_BLOCKS)
-    load = math.fsum(map(slower_load, changes))
+    load = load_of_slower(case, changes)
     if load > 0:
         keys = tuple(change.statement for change in changes[:_MOST])
         yield case.cause(CauseKind.MORE_BLOCKS, load, *blocks_evidence(changes[0]), statements=keys)
