@@ -28,6 +28,8 @@ _OTHERS: Final = 0.5
 _OTHERS_MORE: Final = 0.3
 _FELL: Final = 0.9
 _USED_MORE: Final = 1.25
+_OWN: Final = 0.5
+"""Share of the CPUs used more for which sessions that ran more have to account, for the use to be theirs."""
 _GREW: Final = 1.05
 _MEMORY: Final = 0.1
 _MEMORY_MORE: Final = 3.0
@@ -54,8 +56,8 @@ def cpu_causes(case: Case, work: Work) -> Iterator[Cause]:
     load = case.extra_on(RUNNING, *(_HELD_UP if kind in _TAKEN and is_starved(case) else ()))
     if load > 0 and not special:
         running = evidence(EvidenceCode.RUNNING, case.load_on(RUNNING))
-        blocks = evidence(EvidenceCode.BLOCKS, work.blocks)
-        yield case.cause(kind, load, running, *told, blocks)
+        held_up = wait_evidence(case, *_HELD_UP)[:1] if kind in _TAKEN and is_starved(case) else ()
+        yield case.cause(kind, load, *held_up, running, *told, evidence(EvidenceCode.BLOCKS, work.blocks))
 
 
 def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
@@ -73,13 +75,15 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
         return CauseKind.STOLEN_CPU, rate_evidence(case, "host_steal_cpu")
     if others is not None and _are_more(others) and used.value > _FELL * used.reference:
         return CauseKind.NEIGHBOUR, (evidence(EvidenceCode.OTHERS, others), *busy)
+    limited = rate_evidence(case, "cpu_stalled", *_CPUS[:2])
     if used.value < _FELL * used.reference:
-        return CauseKind.CPU_LIMIT, (*busy, *rate_evidence(case, "cpu_stalled"))
-    if used.value > _USED_MORE * case.growth * used.reference:
+        return CauseKind.CPU_LIMIT, limited
+    expected = case.growth * used.reference
+    if used.value > _USED_MORE * expected and case.extra_on(RUNNING) >= _OWN * (used.value - expected):
         return CauseKind.CPU_EACH, busy
     if case.growth > _GREW:
         return CauseKind.DEMAND, (evidence(EvidenceCode.RATE, _throughput(case), "commits"), *busy)
-    return CauseKind.CPU_LIMIT, (*busy, *rate_evidence(case, "cpu_stalled"))
+    return CauseKind.CPU_LIMIT, limited
 
 
 def _are_more(others: Pair) -> bool:
@@ -133,7 +137,8 @@ def _connections(case: Case) -> Iterator[Cause]:
     forks = faults is not None and faults.ratio >= _FAULTS
     if not (more and forks) and starting.difference < _STARTING:
         return
-    load = case.extra_on(_SNAPSHOTS, RUNNING)
+    # all of LWLock has that of snapshots in it
+    load = case.extra_on(RUNNING, *(_HELD_UP if is_starved(case) else (_SNAPSHOTS,)))
     if load > 0:
         told = rate_evidence(case, "connections", "page_faults", "host_system_cpu")
         running = evidence(EvidenceCode.RUNNING, case.load_on(RUNNING))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -138,6 +139,7 @@ class _Read:
         return {session: tuple(counts) for session, counts in together.items()}
 
     def _classes(self, wanted: Collection[int]) -> Mapping[int, SessionClass]:
+        ids = self._ids_of_hashes()
         query = (
             f"SELECT c.id, {', '.join(f'c.{name}' for name in _COLUMNS.split(', '))}, coalesce(s.key, '') "
             "FROM session_class c LEFT JOIN statement s ON s.id = c.statement"
@@ -145,11 +147,23 @@ class _Read:
         return {
             number: SessionClass(
                 kind=kind, database=database, role=role, application=application, state=state, wait_type=wait_type,
-                event=event, statement=key,
+                event=event, statement=ids.get(key, key),
             )
             for number, kind, database, role, application, state, wait_type, event, key in self._rows(query)
             if number in wanted
         }  # fmt: skip
+
+    def _ids_of_hashes(self) -> Mapping[str, str]:
+        """Ids of statements that were also seen by their texts.
+
+        The server gives a session the id of its statement only once it is analysed: one that waits for the lock of a
+        table before that has none yet.
+        """
+        query = (
+            "SELECT h.key, min(i.key) FROM statement h JOIN statement i ON i.text = h.text "
+            "WHERE h.text <> '' AND h.key GLOB 'q*' AND NOT i.key GLOB 'q*' GROUP BY 1"
+        )
+        return dict(self._rows(query))
 
     def rates(self, table: str, columns: tuple[str, ...]) -> Mapping[str, tuple[float, ...]]:
         means = ", ".join(
@@ -172,10 +186,10 @@ class _Read:
         )
         rows = self._rows(query).fetchall()
         classes = self._classes({number for row in rows for number in row[:2]})
-        return {
-            Blocking(waiting=classes[waiting], root=classes.get(root), pid=pid, held=held): sessions
-            for waiting, root, pid, held, sessions in rows
-        }
+        found: Counter[Blocking] = Counter()
+        for waiting, root, pid, held, sessions in rows:
+            found[Blocking(waiting=classes[waiting], root=classes.get(root), pid=pid, held=held)] += sessions
+        return found
 
     def statements(self) -> tuple[Mapping[str, StatementUse], float | None, float]:
         """Sums of all intervals whose middle is in the window, the seconds that they cover, transactions in these."""
