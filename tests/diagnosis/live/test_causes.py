@@ -237,6 +237,27 @@ def test_statements_that_were_not_there_before_are_named():
     assert explained.causes[0].statements == ("bulk",)
 
 
+def test_a_statement_whose_first_calls_were_counted_before_the_window_is_new_all_the_same():
+    report = session("report")
+    side = Side(load={SELECT: 4.0, UPDATE: 2.0, report: 8.0}, commits=150.0)
+    side.calls["report"], side.seconds["report"] = 0.02, 2.5
+    before = Side()
+    before.calls["report"], before.seconds["report"] = 0.001, 1.0
+    cause = found(side, before).causes[0]
+    assert (cause.kind, cause.statements) == (CauseKind.NEW_STATEMENTS, ("report",))
+    assert cause.share == pytest.approx(0.65, abs=0.1)
+    # it was called as often
+    before.calls["report"] = 0.02
+    assert CauseKind.NEW_STATEMENTS not in kinds(side, before)
+
+
+def test_what_new_statements_read_and_run_is_no_sign_of_a_slow_disk_or_cpu():
+    reads, runs = session("bulk", "IO/DataFileRead"), session("bulk", kind="parallel worker")
+    side = Side(load={SELECT: 2.0, UPDATE: 1.0, reads: 4.0, runs: 4.0})
+    assert {cause.kind for cause in found(side).causes} == {CauseKind.NEW_STATEMENTS}
+    assert not {CauseKind.SLOW_IO, CauseKind.CPU_EACH} & set(kinds(replace(side, commits=150.0)))
+
+
 def test_more_calls_in_each_transaction_are_told():
     side = Side(load={SELECT: 8.0, UPDATE: 1.0}, calls={"select": 16, "update": 1})
     cause = found(side).causes[0]

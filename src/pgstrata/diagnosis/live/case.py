@@ -30,6 +30,12 @@ _DRIVING: Final = (*READ_EVENTS, *WRITE_EVENTS, *WAL_EVENTS, "IPC/SyncRep")
 _DRIVES: Final = 2.0
 """Times as much of an event per transaction from which on those behind a session in it wait because of it."""
 _DRIVES_PART: Final = 0.05
+REST: Final = "(others)"
+"""Key of the sum of small statements, which are others in each window."""
+FEW_SAMPLES: Final = 100
+"""Samples of a comparison window below which a statement may have been there unseen."""
+_SELDOM: Final = 0.1
+"""Load and calls per transaction before, as shares of those of the window, up to which a statement is new."""
 _STALLED_MORE: Final = 0.2
 """Share of time in which tasks waited for a CPU that comes to it at least, where sessions are starved."""
 _DISK_MORE: Final = 1.5
@@ -68,7 +74,8 @@ class Case:
     `growth` is the throughput as a multiple of that of the comparison window, 0 of a window without a transaction.
     `extra` is the load beyond `growth` times that of the comparison window: the time per transaction that came to it,
     in average active sessions, summed over the wait events that took more. `rows` are loads by event and statement.
-    `driven` are sessions that waited for a lock behind a working session in that event, where it became slow.
+    `driven` are sessions that waited for a lock behind a working session in that event, where it became slow. `new` are
+    statements that were not there before, or seldom: their load is theirs, and no sign that others became slow.
     """
 
     value: ArchiveWindow
@@ -78,6 +85,7 @@ class Case:
     extra: float
     rows: Mapping[_Row, Pair]
     driven: Mapping[str, float]
+    new: frozenset[str]
 
     def extra_of(self, pair: Pair) -> float:
         """What a load is beyond that of as many transactions before."""
@@ -95,9 +103,10 @@ class Case:
         return self.load(lambda event, _: is_one_of(event, events))
 
     def extra_on(self, *events: str) -> float:
-        """The extra load of events that begin so, with what was blocked behind them."""
+        """The extra load of events that begin so, without new statements, with what was blocked behind them."""
         behind = math.fsum(load for event, load in self.driven.items() if is_one_of(event, events))
-        return self.extra_of(self.load_on(*events)) + behind
+        known = self.load(lambda event, statement: is_one_of(event, events) and statement not in self.new)
+        return self.extra_of(known) + behind
 
     def events(self, *beginnings: str) -> list[str]:
         """Events that begin so, the one with most extra load first."""
@@ -135,7 +144,10 @@ def make_case(value: ArchiveWindow, reference: ArchiveWindow, found: Explanation
         events[event] += pair.value - growth * pair.reference
     extra = max(extra, math.fsum(load for load in events.values() if load > 0))
     driven = _drive(value, rows, growth, extra)
-    return Case(value=value, reference=reference, found=found, growth=growth, extra=extra, rows=rows, driven=driven)
+    new = _new(value, reference, rows, growth)
+    return Case(
+        value=value, reference=reference, found=found, growth=growth, extra=extra, rows=rows, driven=driven, new=new
+    )  # fmt: skip
 
 
 def is_one_of(event: str, beginnings: tuple[str, ...]) -> bool:
@@ -182,6 +194,34 @@ def _drives(event: str, rows: Mapping[_Row, Pair], growth: float, extra: float) 
     ours, before = sum(pair.value for pair in pairs), growth * sum(pair.reference for pair in pairs)
     least = _DRIVES_PART if event else _RUNNING_PART
     return ours >= _DRIVES * before and ours - before >= least * extra
+
+
+def _new(value: ArchiveWindow, reference: ArchiveWindow, rows: Mapping[_Row, Pair], growth: float) -> frozenset[str]:
+    """Statements that the comparison window neither saw nor counted, or hardly.
+
+    Counts are of ten seconds, so that the last of those before the window may already have some of its calls. Where
+    nothing was counted before and little was seen, all may have been there.
+    """
+    samples = sum(sum(counts) for session, counts in reference.sessions.items() if session.is_load)
+    if not reference.counted and samples < FEW_SAMPLES:
+        return frozenset()
+    idle = {session.statement for session, counts in reference.sessions.items() if any(counts) and not session.is_load}
+    found = set()
+    for key in {statement for (_, statement), pair in rows.items() if pair.value > 0} - idle - {"", REST}:
+        load = [pair for (_, statement), pair in rows.items() if statement == key]
+        seldom = sum(pair.reference for pair in load) <= _SELDOM * sum(pair.value for pair in load)
+        if seldom and _is_called_seldom(key, value, reference, growth):
+            found.add(key)
+    return frozenset(found)
+
+
+def _is_called_seldom(key: str, value: ArchiveWindow, reference: ArchiveWindow, growth: float) -> bool:
+    before = reference.statements.get(key)
+    if before is None or not before.calls or not reference.counted:
+        return True
+    use = value.statements.get(key)
+    calls = use.calls / value.counted if use is not None and value.counted else 0.0
+    return growth * before.calls / reference.counted <= _SELDOM * calls
 
 
 def _means(value: ArchiveWindow, reference: ArchiveWindow, name: str) -> Pair | None:
@@ -249,7 +289,7 @@ def _at_same_mix(case: Case, amount: Callable[[StatementUse], float], per: float
     ours = expected = 0.0
     for key, use in case.value.statements.items():
         before = case.reference.statements.get(key)
-        if before is not None and before.calls > 0:
+        if before is not None and before.calls > 0 and key not in case.new:
             ours += amount(use)
             expected += use.calls * amount(before) / before.calls
     return Pair(value=ours / per, reference=expected / per)

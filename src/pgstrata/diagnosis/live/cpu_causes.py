@@ -18,7 +18,7 @@ from pgstrata.diagnosis.live.case import (
     wait_evidence,
 )
 from pgstrata.diagnosis.live.resource_causes import MORE_WORK, reads_more, touches_more
-from pgstrata.model.archive import ArchiveWindow
+from pgstrata.model.archive import PARALLEL, ArchiveWindow
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 
 _STOLEN: Final = 0.1
@@ -33,8 +33,8 @@ _OWN: Final = 0.5
 _GREW: Final = 1.05
 _MEMORY: Final = 0.1
 _MEMORY_MORE: Final = 3.0
-_CONNECTIONS: Final = 1.2
-_FEWEST_CONNECTIONS: Final = 3.0
+_CONNECTIONS: Final = 1.3
+_FEWEST_CONNECTIONS: Final = 5.0
 _FAULTS: Final = 2.0
 """Times as many page faults: each new connection is a new process."""
 _STARTING: Final = 0.5
@@ -132,7 +132,7 @@ def _memory(case: Case) -> Iterator[Cause]:
 
 def _connections(case: Case) -> Iterator[Cause]:
     """Many new connections: each is a process that has to be started, and that snapshots have to look at."""
-    level, faults, starting = case.rate("connections"), case.rate("page_faults"), _starting(case)
+    level, faults, starting = _clients(case), case.rate("page_faults"), _starting(case)
     more = level is not None and level.difference >= _FEWEST_CONNECTIONS and level.ratio >= _CONNECTIONS
     forks = faults is not None and faults.ratio >= _FAULTS
     if not (more and forks) and starting.difference < _STARTING:
@@ -143,6 +143,19 @@ def _connections(case: Case) -> Iterator[Cause]:
         told = rate_evidence(case, "connections", "page_faults", "host_system_cpu")
         running = evidence(EvidenceCode.RUNNING, case.load_on(RUNNING))
         yield case.cause(CauseKind.CONNECTIONS, load, *told, running, *wait_evidence(case, _SNAPSHOTS))
+
+
+def _clients(case: Case) -> Pair | None:
+    """Sessions connected, without parallel workers, which the server counts with them."""
+    level = case.rate("connections")
+    if level is None:
+        return None
+    workers = [
+        sum(sum(counts) for session, counts in window.sessions.items() if session.kind == PARALLEL)
+        / max(1, sum(window.looks))
+        for window in (case.value, case.reference)
+    ]
+    return Pair(value=level.value - workers[0], reference=level.reference - workers[1])
 
 
 def _starting(case: Case) -> Pair:

@@ -21,7 +21,6 @@ from pgstrata.diagnosis.live.case import (
     rate_evidence,
     wait_evidence,
 )
-from pgstrata.diagnosis.live.statement_causes import new_keys
 from pgstrata.model.archive import EventKind
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 
@@ -77,11 +76,12 @@ def burst_causes(case: Case) -> Iterator[Cause]:
     if wal is None or wal.ratio < _MORE_WAL:
         return
     writers = _writers(case)
-    own = {key for key in writers if key in new_keys(case)}
     events = (*WAL_EVENTS, *READ_EVENTS, *WRITE_EVENTS, _CHECKPOINTS)
-    waits = case.extra_on(*events)
-    loads = case.load(lambda event, key: key in own and not event.startswith(LOCK) and not is_one_of(event, events))
-    load = waits + case.extra_of(loads)
+    own = case.new & writers.keys()
+    new = case.load(
+        lambda event, key: key in case.new and (is_one_of(event, events) or (key in own and not event.startswith(LOCK)))
+    )
+    load = case.extra_on(*events) + case.extra_of(new)
     if load > 0:
         told = [evidence(EvidenceCode.WAL_OF, pair, key) for key, pair in list(writers.items())[:1]]
         yield case.cause(

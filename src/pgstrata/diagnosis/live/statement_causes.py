@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from pgstrata.diagnosis.live.case import LOCK, Case, Pair, evidence
+from pgstrata.diagnosis.live.case import LOCK, REST, WAL_EVENTS, WRITE_EVENTS, Case, Pair, evidence, is_one_of
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 from pgstrata.model.explanation import CallsChange
 
@@ -16,8 +16,6 @@ _FEWEST_BLOCKS: Final = 5.0
 """Blocks a call that come to it at least."""
 _MORE_CALLS: Final = 1.5
 _MOST: Final = 3
-_REST: Final = "(others)"
-"""Key of the sum of small statements, which are others in each window."""
 
 
 def slower_load(change: CallsChange) -> float:
@@ -28,9 +26,15 @@ def slower_load(change: CallsChange) -> float:
 def load_of_slower(case: Case, changes: Iterable[CallsChange]) -> float:
     """The same of several statements; of each what was sampled, if it is more.
 
-    Calls count when they end, and time of parallel workers does not count.
+    Calls count when they end, and time of parallel workers does not count. Waits for locks, WAL and clients have
+    nothing to do with blocks.
     """
-    return math.fsum(max(slower_load(each), case.extra_of(_own(case, each.statement))) for each in changes)
+    others = (LOCK, *WAL_EVENTS, *WRITE_EVENTS, "Client/")
+
+    def sampled(key: str) -> Pair:
+        return case.load(lambda event, statement: statement == key and not is_one_of(event, others))
+
+    return math.fsum(max(slower_load(each), case.extra_of(sampled(each.statement))) for each in changes)
 
 
 def touching_more(case: Case, times: float, least: float = _FEWEST_BLOCKS) -> list[CallsChange]:
@@ -39,7 +43,7 @@ def touching_more(case: Case, times: float, least: float = _FEWEST_BLOCKS) -> li
         change
         for change in case.found.calls
         if change.reference_calls > 0
-        and change.statement != _REST
+        and change.statement != REST
         and change.blocks_per_call >= times * change.reference_blocks_per_call
         and change.blocks_per_call - change.reference_blocks_per_call >= least
         and slower_load(change) > 0
@@ -67,19 +71,12 @@ def blocks_evidence(change: CallsChange) -> Sequence[Evidence | None]:
 
 
 def new_statements(case: Case) -> Iterator[Cause]:
-    """Statements that the comparison window neither saw nor counted; what they wait for locks is not theirs."""
-    keys = sorted(new_keys(case), key=lambda key: -_own(case, key).value)
+    """Statements that were not there before, or seldom; what they wait for locks is not theirs."""
+    keys = sorted(case.new, key=lambda key: -_own(case, key).value)
     load = math.fsum(case.extra_of(_own(case, key)) for key in keys)
     if load > 0:
         told = evidence(EvidenceCode.LOAD, _own(case, keys[0]), keys[0])
         yield case.cause(CauseKind.NEW_STATEMENTS, load, told, statements=tuple(keys[:_MOST]))
-
-
-def new_keys(case: Case) -> set[str]:
-    """Statements of the window that the comparison window neither saw nor counted."""
-    seen = {session.statement for session, counts in case.reference.sessions.items() if any(counts)}
-    known = seen | {key for key, use in case.reference.statements.items() if use.calls} | {"", _REST}
-    return {statement for (_, statement), pair in case.rows.items() if pair.value > 0} - known
 
 
 def _own(case: Case, key: str) -> Pair:
@@ -94,7 +91,7 @@ def more_calls(case: Case) -> Iterator[Cause]:
         change
         for change in case.found.calls
         if change.reference_calls > 0
-        and change.statement != _REST
+        and change.statement not in case.new | {REST}
         and change.calls >= _MORE_CALLS * case.growth * change.reference_calls
     ]
     changes.sort(key=lambda change: -_added(case, change))
