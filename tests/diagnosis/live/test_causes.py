@@ -138,6 +138,25 @@ def test_a_hot_row_is_held_by_sessions_at_work_also_if_their_clients_are_asked_i
     assert cause.pids == (1, 2)
 
 
+@pytest.mark.parametrize(
+    ("idle", "held", "kind"),
+    [
+        (5.0, 30, CauseKind.IDLE_IN_TRANSACTION),
+        (5.0, 1, CauseKind.LOCK_HELD),
+        (7.5, 1, CauseKind.IDLE_IN_TRANSACTION),
+        (3.0, 30, CauseKind.LOCK_HELD),
+    ],
+)
+def test_short_pauses_between_statements_are_no_idle_transaction_unless_nearly_all_heads_pause(idle, held, kind):
+    side = locked(SYNC)
+    pausing = session("update", "Client/ClientRead", state="idle in transaction")
+    side.blocked = {
+        **dict.fromkeys(behind(QUEUED, UPDATE, 1, held), 8.0 - idle),
+        **dict.fromkeys(behind(QUEUED, pausing, 2, held), idle),
+    }
+    assert kinds(side)[0] is kind
+
+
 def test_heads_that_were_gone_count_as_sessions_at_work():
     side = locked(None, pid=0, held=0)
     assert kinds(side)[0] is CauseKind.LOCK_HELD

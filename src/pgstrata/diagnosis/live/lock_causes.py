@@ -12,6 +12,9 @@ from pgstrata.model.archive import ArchiveWindow, Blocking, SessionClass
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 
 _MOSTLY: Final = 0.5
+_NEARLY: Final = 0.8
+_LONG: Final = 2
+"""Seconds for which a transaction is open that are more than the pause between two of its statements."""
 _MOST_PIDS: Final = 5
 _RELATION: Final = "relation"
 _MOST_STATEMENTS: Final = 3
@@ -24,6 +27,7 @@ class _Heads:
     behind: float = 0.0
     before: float = 0.0
     idle: float = 0.0
+    long_idle: float = 0.0
     relation: float = 0.0
     driven: float = 0.0
     held: int = 0
@@ -40,8 +44,8 @@ _UNSEEN: Final = ("", "", "")
 def lock_causes(case: Case) -> Iterator[Cause]:
     """A cause for the heads of each application.
 
-    A head that was idle in its transaction in most samples was idle; others were at work, also where their client asked
-    for the next statement in between. The waits for locks are shared out by the sessions behind each: the recorder asks
+    Heads whose transactions had been open for seconds and that were idle in most samples were idle, and so were those
+    that were idle in nearly all; others were at work, also where their client asked for the next statement in between. The waits for locks are shared out by the sessions behind each: the recorder asks
     only for some of them. What waits behind a working head that itself waits for something that became slow is left to
     that (`Case.driven`).
     """
@@ -78,7 +82,7 @@ def _cause(case: Case, heads: _Heads, load: float) -> Cause:
 def _kind(heads: _Heads, root: SessionClass | None) -> CauseKind:
     if root is not None and not root.kind:
         return CauseKind.PREPARED
-    if heads.idle > _MOSTLY * heads.behind:
+    if heads.long_idle > _MOSTLY * heads.behind or heads.idle > _NEARLY * heads.behind:
         return CauseKind.IDLE_IN_TRANSACTION
     return CauseKind.RELATION_LOCK if heads.relation > _MOSTLY * heads.behind else CauseKind.LOCK_HELD
 
@@ -102,7 +106,9 @@ def _add(heads: _Heads, blocking: Blocking, behind: float) -> None:
     heads.relation += behind if blocking.waiting.event == _RELATION else 0.0
     if blocking.root is not None:
         heads.roots[blocking.root] += behind
-        heads.idle += behind if blocking.root.is_idle_in_transaction else 0.0
+        idle = behind if blocking.root.is_idle_in_transaction else 0.0
+        heads.idle += idle
+        heads.long_idle += idle if blocking.held >= _LONG else 0.0
 
 
 def _add_driven(case: Case, found: Mapping[_Head, _Heads]) -> None:
