@@ -45,9 +45,9 @@ def lock_causes(case: Case) -> Iterator[Cause]:
     """A cause for the heads of each application.
 
     Heads whose transactions had been open for seconds and that were idle in most samples were idle, and so were those
-    that were idle in nearly all; others were at work, also where their client asked for the next statement in between. The waits for locks are shared out by the sessions behind each: the recorder asks
-    only for some of them. What waits behind a working head that itself waits for something that became slow is left to
-    that (`Case.driven`).
+    that were idle in nearly all; others were at work, also where their client asked for the next statement in between.
+    The waits for locks are shared out by the sessions behind each: the recorder asks only for some of them. What waits
+    behind a working head that itself waits for something that became slow is left to that (`Case.driven`).
     """
     groups = _join_unseen(_heads(case))
     extras = {head: case.extra_of(Pair(value=each.behind, reference=each.before)) for head, each in groups.items()}
