@@ -17,10 +17,10 @@ class CauseKind(StrEnum):
     call. WAL_BURST: much more WAL. SPILL: more temporary files. CACHE: more reads for the same blocks. MEMORY: the host
     ran out of memory. CONNECTIONS: many new connections. STOLEN_CPU: the hypervisor took CPU. NEIGHBOUR: other programs
     took CPU. SLOW_IO: each read or write took longer. SLOW_WAL: each flush of WAL took longer. STANDBY: commits waited
-    for a standby. CPU_LIMIT: sessions got less CPU, and no one else had it. DEMAND: more transactions than the CPUs
-    serve. NEW_STATEMENTS: statements that were not there before. MORE_CALLS: more calls for each transaction. CLIENT:
-    clients read or sent slowly. CPU_EACH: transactions took more CPU. CPU: sessions ran or were ready for longer, and
-    the host is not seen. EVENT: waits for an event that no other kind explains.
+    for a standby. CPU_LIMIT: sessions got less CPU, and no one else had it. DEMAND: more transactions than CPUs and
+    disks serve as fast. NEW_STATEMENTS: statements that were not there before, or seldom. MORE_CALLS: more calls for
+    each transaction. CLIENT: clients read or sent slowly. CPU_EACH: transactions took more CPU. CPU: sessions ran or
+    were ready for longer, and the host is not seen. EVENT: waits for an event that no other kind explains.
     """
 
     IDLE_IN_TRANSACTION = "idle in transaction"

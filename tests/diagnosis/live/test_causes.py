@@ -389,6 +389,14 @@ def test_more_transactions_than_the_cpus_serve_are_more_demand():
     assert explained.causes[0].kind is CauseKind.DEMAND
 
 
+def test_a_disk_of_which_more_transactions_ask_more_is_not_called_slow():
+    side = Side(load={SELECT: 4.0, UPDATE: 2.0, READ: 9.0}, commits=300.0, seconds=slower())
+    explained = found(side)
+    assert explained.outcome is Outcome.SATURATED
+    assert [cause.kind for cause in explained.causes][:1] == [CauseKind.DEMAND]
+    assert CauseKind.SLOW_IO not in {cause.kind for cause in explained.causes}
+
+
 def test_without_the_host_nobody_is_blamed_for_the_cpu():
     value, reference = make(running(2.5, 100.0), 120, 1), make(Side(), 240, 2)
     value, reference = (replace(each, rates={"commits": each.rates["commits"]}) for each in (value, reference))

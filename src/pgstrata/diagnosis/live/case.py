@@ -87,6 +87,11 @@ class Case:
     driven: Mapping[str, float]
     new: frozenset[str]
 
+    @property
+    def has_more_demand(self) -> bool:
+        """Whether more transactions came: then what they wait for is not slow, but asked for too often."""
+        return self.found.outcome is Outcome.SATURATED
+
     def extra_of(self, pair: Pair) -> float:
         """What a load is beyond that of as many transactions before."""
         return pair.value - self.growth * pair.reference

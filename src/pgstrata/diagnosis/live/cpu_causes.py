@@ -8,6 +8,7 @@ from typing import Final
 from pgstrata.diagnosis.live.case import (
     READ_EVENTS,
     RUNNING,
+    WAL_EVENTS,
     WRITE_EVENTS,
     Case,
     Pair,
@@ -30,7 +31,6 @@ _FELL: Final = 0.9
 _USED_MORE: Final = 1.25
 _OWN: Final = 0.5
 """Share of the CPUs used more for which sessions that ran more have to account, for the use to be theirs."""
-_GREW: Final = 1.05
 _MEMORY: Final = 0.1
 _MEMORY_MORE: Final = 3.0
 _CONNECTIONS: Final = 1.3
@@ -53,11 +53,19 @@ def cpu_causes(case: Case, work: Work) -> Iterator[Cause]:
     special = list(_memory(case)) or list(_connections(case))
     yield from special
     kind, told = _kind(case)
-    load = case.extra_on(RUNNING, *(_HELD_UP if kind in _TAKEN and is_starved(case) else ()))
+    events = _waits_for(case, kind)
+    load = case.extra_on(RUNNING, *events)
     if load > 0 and not special:
         running = evidence(EvidenceCode.RUNNING, case.load_on(RUNNING))
-        held_up = wait_evidence(case, *_HELD_UP)[:1] if kind in _TAKEN and is_starved(case) else ()
+        held_up = wait_evidence(case, *events)[:1] if events else ()
         yield case.cause(kind, load, *held_up, running, *told, evidence(EvidenceCode.BLOCKS, work.blocks))
+
+
+def _waits_for(case: Case, kind: CauseKind) -> tuple[str, ...]:
+    """Waits that have the same cause as longer running: for those that were stopped, or for what many ask for."""
+    if kind is CauseKind.DEMAND:
+        return (*READ_EVENTS, *WRITE_EVENTS, *WAL_EVENTS)
+    return _HELD_UP if kind in _TAKEN and is_starved(case) else ()
 
 
 def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
@@ -68,7 +76,7 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
     """
     used = cpus_used(case)
     if used is None:
-        return CauseKind.DEMAND if case.growth > _GREW else CauseKind.CPU, ()
+        return CauseKind.DEMAND if case.has_more_demand else CauseKind.CPU, ()
     stolen, others = case.rate("host_steal_cpu"), _other_tasks(case)
     busy = rate_evidence(case, *_CPUS[:2])
     if stolen is not None and stolen.difference >= max(_STOLEN, _STOLEN * used.value):
@@ -81,7 +89,7 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
     expected = case.growth * used.reference
     if used.value > _USED_MORE * expected and case.extra_on(RUNNING) >= _OWN * (used.value - expected):
         return CauseKind.CPU_EACH, busy
-    if case.growth > _GREW:
+    if case.has_more_demand:
         return CauseKind.DEMAND, (evidence(EvidenceCode.RATE, _throughput(case), "commits"), *busy)
     return CauseKind.CPU_LIMIT, limited
 

@@ -115,7 +115,7 @@ def _writers(case: Case) -> dict[str, Pair]:
 def disk_causes(case: Case, work: Work) -> Iterator[Cause]:
     """Waits for data and for WAL rose while transactions read and wrote no more: each of them took longer."""
     wal = case.each("wal_bytes")
-    if is_starved(case) or (wal is not None and wal.ratio >= _MORE_WAL):
+    if case.has_more_demand or is_starved(case) or (wal is not None and wal.ratio >= _MORE_WAL):
         return
     events: tuple[str, ...] = () if _spills(case) else TEMPORARY_EVENTS
     if not (reads_more(work) or touches_more(work)):

@@ -35,7 +35,7 @@ _FIXED: Final = {
     CauseKind.SLOW_WAL: "flushes of WAL took longer: the disk was slower, limited or busy with something else",
     CauseKind.STANDBY: "commits waited for a standby",
     CauseKind.CPU_LIMIT: "sessions got less CPU although no other program took it: a quota or another limit",
-    CauseKind.DEMAND: "more transactions came than the CPUs can serve",
+    CauseKind.DEMAND: "more transactions came than the server can serve as fast as before",
     CauseKind.CLIENT: "clients were slow to read results or to send data",
     CauseKind.CPU_EACH: "transactions took more CPU and touched no more blocks",
     CauseKind.CPU: "sessions ran or waited for a CPU longer and touched no more blocks; the host is not seen",
