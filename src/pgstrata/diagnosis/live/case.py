@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -98,10 +98,11 @@ class Case:
 
     def load(self, wanted: Callable[[str, str], bool]) -> Pair:
         """The load of some rows, by event and statement."""
-        chosen = [pair for (event, statement), pair in self.rows.items() if wanted(event, statement)]
-        return Pair(
-            value=math.fsum(pair.value for pair in chosen), reference=math.fsum(pair.reference for pair in chosen)
-        )
+        return _sum(pair for (event, statement), pair in self.rows.items() if wanted(event, statement))
+
+    def load_by_statement(self, *without: str) -> Mapping[str, Pair]:
+        """The load of each statement, without events that begin so."""
+        return sum_statements({row: pair for row, pair in self.rows.items() if not is_one_of(row[0], without)})
 
     def load_on(self, *events: str) -> Pair:
         """The load of events that begin so."""
@@ -115,8 +116,11 @@ class Case:
 
     def events(self, *beginnings: str) -> list[str]:
         """Events that begin so, the one with most extra load first."""
-        names = dict.fromkeys(event for event, _ in self.rows if is_one_of(event, beginnings))
-        return sorted(names, key=lambda name: -self.extra_of(self.load(lambda event, _: event == name)))
+        sums: defaultdict[str, float] = defaultdict(float)
+        for (event, _), pair in self.rows.items():
+            if is_one_of(event, beginnings):
+                sums[event] += self.extra_of(pair)
+        return sorted(sums, key=lambda name: -sums[name])
 
     def rate(self, name: str) -> Pair | None:
         """Means of a figure of server or host; None where one is not known."""
@@ -153,6 +157,11 @@ def make_case(value: ArchiveWindow, reference: ArchiveWindow, found: Explanation
     return Case(
         value=value, reference=reference, found=found, growth=growth, extra=extra, rows=rows, driven=driven, new=new
     )  # fmt: skip
+
+
+def _sum(pairs: Iterable[Pair]) -> Pair:
+    chosen = list(pairs)
+    return Pair(value=math.fsum(pair.value for pair in chosen), reference=math.fsum(pair.reference for pair in chosen))
 
 
 def is_one_of(event: str, beginnings: tuple[str, ...]) -> bool:
@@ -211,13 +220,23 @@ def _new(value: ArchiveWindow, reference: ArchiveWindow, rows: Mapping[_Row, Pai
     if not reference.counted and samples < FEW_SAMPLES:
         return frozenset()
     idle = {session.statement for session, counts in reference.sessions.items() if any(counts) and not session.is_load}
-    found = set()
-    for key in {statement for (_, statement), pair in rows.items() if pair.value > 0} - idle - {"", REST}:
-        load = [pair for (_, statement), pair in rows.items() if statement == key]
-        seldom = sum(pair.reference for pair in load) <= _SELDOM * sum(pair.value for pair in load)
-        if seldom and _is_called_seldom(key, value, reference, growth):
-            found.add(key)
-    return frozenset(found)
+    return frozenset(
+        key
+        for key, pair in sum_statements(rows).items()
+        if key not in idle | {"", REST}
+        and pair.value > 0
+        and pair.reference <= _SELDOM * pair.value
+        and _is_called_seldom(key, value, reference, growth)
+    )
+
+
+def sum_statements(rows: Mapping[_Row, Pair]) -> Mapping[str, Pair]:
+    """The load of each statement."""
+    sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for (_, statement), pair in rows.items():
+        sums[statement][0] += pair.value
+        sums[statement][1] += pair.reference
+    return {statement: Pair(value=value, reference=before) for statement, (value, before) in sums.items()}
 
 
 def _is_called_seldom(key: str, value: ArchiveWindow, reference: ArchiveWindow, growth: float) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from pgstrata.diagnosis.live.case import LOCK, REST, WAL_EVENTS, WRITE_EVENTS, Case, Pair, evidence, is_one_of
+from pgstrata.diagnosis.live.case import LOCK, REST, WAL_EVENTS, WRITE_EVENTS, Case, Pair, evidence
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 from pgstrata.model.explanation import CallsChange
 
@@ -29,12 +29,9 @@ def load_of_slower(case: Case, changes: Iterable[CallsChange]) -> float:
     Calls count when they end, and time of parallel workers does not count. Waits for locks, WAL and clients have
     nothing to do with blocks.
     """
-    others = (LOCK, *WAL_EVENTS, *WRITE_EVENTS, "Client/")
-
-    def sampled(key: str) -> Pair:
-        return case.load(lambda event, statement: statement == key and not is_one_of(event, others))
-
-    return math.fsum(max(slower_load(each), case.extra_of(sampled(each.statement))) for each in changes)
+    sampled = case.load_by_statement(LOCK, *WAL_EVENTS, *WRITE_EVENTS, "Client/")
+    nothing = Pair(value=0.0, reference=0.0)
+    return math.fsum(max(slower_load(each), case.extra_of(sampled.get(each.statement, nothing))) for each in changes)
 
 
 def touching_more(case: Case, times: float, least: float = _FEWEST_BLOCKS) -> list[CallsChange]:
@@ -72,15 +69,12 @@ def blocks_evidence(change: CallsChange) -> Sequence[Evidence | None]:
 
 def new_statements(case: Case) -> Iterator[Cause]:
     """Statements that were not there before, or seldom; what they wait for locks is not theirs."""
-    keys = sorted(case.new, key=lambda key: -_own(case, key).value)
-    load = math.fsum(case.extra_of(_own(case, key)) for key in keys)
+    own = {key: pair for key, pair in case.load_by_statement(LOCK).items() if key in case.new}
+    load = math.fsum(case.extra_of(pair) for pair in own.values())
     if load > 0:
-        told = evidence(EvidenceCode.LOAD, _own(case, keys[0]), keys[0])
+        keys = sorted(own, key=lambda key: -own[key].value)
+        told = evidence(EvidenceCode.LOAD, own[keys[0]], keys[0])
         yield case.cause(CauseKind.NEW_STATEMENTS, load, told, statements=tuple(keys[:_MOST]))
-
-
-def _own(case: Case, key: str) -> Pair:
-    return case.load(lambda event, statement: statement == key and not event.startswith(LOCK))
 
 
 def more_calls(case: Case) -> Iterator[Cause]:
