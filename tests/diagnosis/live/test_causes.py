@@ -435,6 +435,16 @@ def test_sessions_that_are_stopped_while_they_write_wal_are_short_of_cpu_and_not
     assert kinds(side, before)[0] is CauseKind.SLOW_WAL
 
 
+def test_on_a_crowded_host_waits_for_wal_that_the_host_does_not_see_are_no_slow_disk():
+    crowded = {"cpu_stalled": 0.95, "run_queue_length": 14.0}
+    before = Side(rates={**crowded, "io_stalled": 0.05})
+    assert kinds(flushing(75_000.0, **crowded, io_stalled=0.05), before)[0] is CauseKind.NEIGHBOUR
+    assert kinds(flushing(75_000.0, **crowded, io_stalled=0.9), before)[0] is CauseKind.SLOW_WAL
+    # the disk is as slow, and nobody waits for a CPU
+    calm = {"cpu_stalled": 0.1, "io_stalled": 0.05}
+    assert kinds(flushing(75_000.0, **calm), Side(rates=calm))[0] is CauseKind.SLOW_WAL
+
+
 # ------------------------------------------------------------------------------------------- other events
 
 

@@ -38,8 +38,14 @@ _SELDOM: Final = 0.1
 """Load and calls per transaction before, as shares of those of the window, up to which a statement is new."""
 _STALLED_MORE: Final = 0.2
 """Share of time in which tasks waited for a CPU that comes to it at least, where sessions are starved."""
+CROWDED: Final = 0.8
+"""Share of time in which tasks wait for a CPU from which on they do so nearly always."""
+_SEEN_WAITING: Final = 0.2
+"""Share of the time in which a session waits for I/O that the host counts as waiting for a disk, at least."""
 _DISK_MORE: Final = 1.5
 _DISK_STALLED: Final = 0.05
+_REQUEST_LONGER: Final = 0.0005
+"""Seconds by which a request to a disk takes longer at least, where disks are slower."""
 _RUNNING_PART: Final = 0.2
 """Least share of the extra load that the event itself has for that."""
 
@@ -263,13 +269,17 @@ def is_starved(case: Case) -> bool:
     """Whether the host's tasks waited more for CPUs and no more for disks, by its pressure stall information.
 
     A session that is stopped while it writes or holds a lightweight lock makes others wait for that, as a slow disk
-    would.
+    would. Where tasks wait for a CPU nearly always, it is so if sessions wait for disks far longer than the host does.
     """
     cpu, disk, request = (case.rate(name) for name in ("cpu_stalled", "io_stalled", "disk_await"))
-    if cpu is None or disk is None or cpu.difference < _STALLED_MORE:
+    if cpu is None or disk is None:
+        return False
+    waiting = min(1.0, case.load_on("IO/").value)
+    if cpu.difference < _STALLED_MORE and not (cpu.value >= CROWDED and disk.value < _SEEN_WAITING * waiting):
         return False
     slower = disk.ratio >= _DISK_MORE and disk.difference >= _DISK_STALLED
-    return not slower and (request is None or request.ratio < _DISK_MORE)
+    longer = request is not None and request.ratio >= _DISK_MORE and request.difference >= _REQUEST_LONGER
+    return not (slower or longer)
 
 
 # ------------------------------------------------------------------------------------------------- work

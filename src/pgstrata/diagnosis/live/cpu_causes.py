@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pgstrata.diagnosis.live.case import (
+    CROWDED,
     READ_EVENTS,
     RUNNING,
     WAL_EVENTS,
@@ -27,6 +28,8 @@ _STOLEN: Final = 0.1
 _OTHERS: Final = 0.5
 """Tasks more that were ready and were no sessions, and as a share of those before, from which on they are a cause."""
 _OTHERS_MORE: Final = 0.3
+_MOST: Final = 2.0
+"""Tasks that are no sessions for each session that is ready, from which on they are most."""
 _FELL: Final = 0.9
 _USED_MORE: Final = 1.25
 _OWN: Final = 0.5
@@ -81,7 +84,7 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
     busy = rate_evidence(case, *_CPUS[:2])
     if stolen is not None and stolen.difference >= max(_STOLEN, _STOLEN * used.value):
         return CauseKind.STOLEN_CPU, rate_evidence(case, "host_steal_cpu")
-    if others is not None and _are_more(others) and used.value > _FELL * used.reference:
+    if others is not None and (_are_more(others) or _is_crowded(case, others)) and used.value > _FELL * used.reference:
         return CauseKind.NEIGHBOUR, (evidence(EvidenceCode.OTHERS, others), *busy)
     limited = rate_evidence(case, "cpu_stalled", *_CPUS[:2])
     if used.value < _FELL * used.reference:
@@ -96,6 +99,12 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
 
 def _are_more(others: Pair) -> bool:
     return others.difference >= max(_OTHERS, _OTHERS_MORE * others.reference)
+
+
+def _is_crowded(case: Case, others: Pair) -> bool:
+    """Whether tasks wait for a CPU nearly always, most of which are no sessions."""
+    stalled = case.rate("cpu_stalled")
+    return stalled is not None and stalled.value >= CROWDED and others.value >= _MOST * max(1.0, _awake(case.value))
 
 
 def _throughput(case: Case) -> Pair:
