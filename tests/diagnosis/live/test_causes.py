@@ -221,6 +221,22 @@ def test_a_statement_that_touches_more_blocks_a_call_is_the_cause():
     assert CauseKind.CPU_LIMIT not in kinds(flipped())
 
 
+def busy(**stalls):
+    """The share of a statement that touches more blocks, where others wait for WAL."""
+    side = flipped()
+    side.load = {SELECT: 4.0, UPDATE: 1.0, session("update", "LWLock/WALWrite"): 6.0}
+    side.rates = {"cpu_stalled": 0.9, "io_stalled": 0.04, "host_user_cpu": 1.7, **stalls}
+    side.seconds["select"] = 0.006
+    causes = found(side, Side(rates={"cpu_stalled": 0.3, "io_stalled": 0.04})).causes
+    return next((cause.share for cause in causes if cause.kind is CauseKind.MORE_BLOCKS), 0.0)
+
+
+def test_what_waits_because_a_statement_that_touches_more_keeps_the_cpus_busy_counts_for_that():
+    assert busy() > 0.9
+    assert busy(io_stalled=0.7) < 0.5
+    assert busy(run_queue_length=25.0) < 0.5
+
+
 def test_a_few_more_blocks_are_no_other_plan():
     assert CauseKind.MORE_BLOCKS not in kinds(flipped(12.0))
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.model.archive import ArchiveWindow, StatementUse
+from pgstrata.model.archive import ArchiveWindow
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 from pgstrata.model.explanation import Explanation, Outcome
 
@@ -36,16 +36,6 @@ FEW_SAMPLES: Final = 100
 """Samples of a comparison window below which a statement may have been there unseen."""
 _SELDOM: Final = 0.1
 """Load and calls per transaction before, as shares of those of the window, up to which a statement is new."""
-_STALLED_MORE: Final = 0.2
-"""Share of time in which tasks waited for a CPU that comes to it at least, where sessions are starved."""
-CROWDED: Final = 0.8
-"""Share of time in which tasks wait for a CPU from which on they do so nearly always."""
-_SEEN_WAITING: Final = 0.2
-"""Share of the time in which a session waits for I/O that the host counts as waiting for a disk, at least."""
-_DISK_MORE: Final = 1.5
-_DISK_STALLED: Final = 0.05
-_REQUEST_LONGER: Final = 0.0005
-"""Seconds by which a request to a disk takes longer at least, where disks are slower."""
 _RUNNING_PART: Final = 0.2
 """Least share of the extra load that the event itself has for that."""
 
@@ -263,70 +253,6 @@ def _means(value: ArchiveWindow, reference: ArchiveWindow, name: str) -> Pair | 
             return None
         found.append(float(known.mean()))
     return Pair(value=found[0], reference=found[1])
-
-
-def is_starved(case: Case) -> bool:
-    """Whether the host's tasks waited more for CPUs and no more for disks, by its pressure stall information.
-
-    A session that is stopped while it writes or holds a lightweight lock makes others wait for that, as a slow disk
-    would. Where tasks wait for a CPU nearly always, it is so if sessions wait for disks far longer than the host does.
-    """
-    cpu, disk, request = (case.rate(name) for name in ("cpu_stalled", "io_stalled", "disk_await"))
-    if cpu is None or disk is None:
-        return False
-    waiting = min(1.0, case.load_on("IO/").value)
-    if cpu.difference < _STALLED_MORE and not (cpu.value >= CROWDED and disk.value < _SEEN_WAITING * waiting):
-        return False
-    slower = disk.ratio >= _DISK_MORE and disk.difference >= _DISK_STALLED
-    longer = request is not None and request.ratio >= _DISK_MORE and request.difference >= _REQUEST_LONGER
-    return not (slower or longer)
-
-
-# ------------------------------------------------------------------------------------------------- work
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """What a transaction did: blocks touched, blocks read and calls; None where it is not known.
-
-    Blocks and reads are those of the statements of both windows: of the comparison window what the window's calls would
-    have taken then. Where statements were not counted, they are those of the server per transaction.
-    """
-
-    blocks: Pair | None
-    reads: Pair | None
-    calls: Pair | None
-
-
-def work_of(case: Case) -> Work:
-    """What transactions did in both windows."""
-    if not case.found.calls:
-        hit, read = case.each("blocks_hit"), case.each("blocks_read")
-        if hit is None or read is None:
-            return Work(blocks=None, reads=None, calls=None)
-        blocks = Pair(value=hit.value + read.value, reference=hit.reference + read.reference)
-        return Work(blocks=blocks, reads=read, calls=None)
-    per = case.value.transactions or case.value.counted or 1.0
-    before = (case.reference.transactions if case.value.transactions else case.reference.counted) or 1.0
-    calls = Pair(
-        value=sum(use.calls for use in case.value.statements.values()) / per,
-        reference=sum(use.calls for use in case.reference.statements.values()) / before,
-    )
-    return Work(
-        blocks=_at_same_mix(case, lambda use: use.blocks_hit + use.blocks_read, per),
-        reads=_at_same_mix(case, lambda use: use.blocks_read, per),
-        calls=calls,
-    )
-
-
-def _at_same_mix(case: Case, amount: Callable[[StatementUse], float], per: float) -> Pair:
-    ours = expected = 0.0
-    for key, use in case.value.statements.items():
-        before = case.reference.statements.get(key)
-        if before is not None and before.calls > 0 and key not in case.new:
-            ours += amount(use)
-            expected += use.calls * amount(before) / before.calls
-    return Pair(value=ours / per, reference=expected / per)
 
 
 # --------------------------------------------------------------------------------------------- evidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pgstrata.diagnosis.live.case import Case, make_case, work_of
+from pgstrata.diagnosis.live.case import Case, make_case
 from pgstrata.diagnosis.live.cpu_causes import cpu_causes
 from pgstrata.diagnosis.live.lock_causes import lock_causes
 from pgstrata.diagnosis.live.old_transactions import old_transactions
@@ -17,6 +17,7 @@ from pgstrata.diagnosis.live.resource_causes import (
     waiting_causes,
 )
 from pgstrata.diagnosis.live.statement_causes import more_blocks, more_calls, new_statements
+from pgstrata.diagnosis.live.work import work_of
 from pgstrata.model.archive import ArchiveWindow
 from pgstrata.model.causes import Cause, CauseKind
 from pgstrata.model.explanation import Explanation, Outcome
@@ -60,10 +61,10 @@ def find_causes(value: ArchiveWindow, reference: ArchiveWindow, found: Explanati
 def _candidates(case: Case) -> Iterator[Cause]:
     work = work_of(case)
     yield from lock_causes(case)
-    old = list(old_transactions(case))
+    old = list(old_transactions(case, work))
     yield from old
     if not old:
-        yield from more_blocks(case)
+        yield from more_blocks(case, work)
     yield from burst_causes(case)
     yield from spill_causes(case)
     yield from cache_causes(case, work)

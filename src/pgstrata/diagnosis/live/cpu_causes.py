@@ -6,30 +6,23 @@ from collections.abc import Iterator
 from typing import Final
 
 from pgstrata.diagnosis.live.case import (
-    CROWDED,
     READ_EVENTS,
     RUNNING,
     WAL_EVENTS,
     WRITE_EVENTS,
     Case,
     Pair,
-    Work,
     evidence,
-    is_starved,
     rate_evidence,
     wait_evidence,
 )
-from pgstrata.diagnosis.live.resource_causes import MORE_WORK, reads_more, touches_more
-from pgstrata.model.archive import PARALLEL, ArchiveWindow
+from pgstrata.diagnosis.live.host import CPUS, HELD_UP, are_more, cpus_used, is_crowded, is_starved, other_tasks
+from pgstrata.diagnosis.live.work import MORE_WORK, Work, reads_more, touches_more
+from pgstrata.model.archive import PARALLEL
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 
 _STOLEN: Final = 0.1
 """CPUs that the hypervisor took more, and their share of the CPUs in use, from which on it is a cause."""
-_OTHERS: Final = 0.5
-"""Tasks more that were ready and were no sessions, and as a share of those before, from which on they are a cause."""
-_OTHERS_MORE: Final = 0.3
-_MOST: Final = 2.0
-"""Tasks that are no sessions for each session that is ready, from which on they are most."""
 _FELL: Final = 0.9
 _USED_MORE: Final = 1.25
 _OWN: Final = 0.5
@@ -44,9 +37,6 @@ _STARTING: Final = 0.5
 _STARTS: Final = "starting"
 _SNAPSHOTS: Final = "LWLock/ProcArray"
 _TAKEN: Final = frozenset({CauseKind.CPU_LIMIT, CauseKind.NEIGHBOUR, CauseKind.STOLEN_CPU})
-_HELD_UP: Final = ("LWLock/", "IO/", "IPC/BufferIo")
-"""Waits for sessions that were stopped while they held something."""
-_CPUS: Final = ("host_user_cpu", "host_system_cpu", "host_interrupt_cpu")
 
 
 def cpu_causes(case: Case, work: Work) -> Iterator[Cause]:
@@ -68,7 +58,7 @@ def _waits_for(case: Case, kind: CauseKind) -> tuple[str, ...]:
     """Waits that have the same cause as longer running: for those that were stopped, or for what many ask for."""
     if kind is CauseKind.DEMAND:
         return (*READ_EVENTS, *WRITE_EVENTS, *WAL_EVENTS)
-    return _HELD_UP if kind in _TAKEN and is_starved(case) else ()
+    return HELD_UP if kind in _TAKEN and is_starved(case) else ()
 
 
 def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
@@ -80,13 +70,13 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
     used = cpus_used(case)
     if used is None:
         return CauseKind.DEMAND if case.has_more_demand else CauseKind.CPU, ()
-    stolen, others = case.rate("host_steal_cpu"), _other_tasks(case)
-    busy = rate_evidence(case, *_CPUS[:2])
+    stolen, others = case.rate("host_steal_cpu"), other_tasks(case)
+    busy = rate_evidence(case, *CPUS[:2])
     if stolen is not None and stolen.difference >= max(_STOLEN, _STOLEN * used.value):
         return CauseKind.STOLEN_CPU, rate_evidence(case, "host_steal_cpu")
-    if others is not None and (_are_more(others) or _is_crowded(case, others)) and used.value > _FELL * used.reference:
+    if others is not None and (are_more(others) or is_crowded(case, others)) and used.value > _FELL * used.reference:
         return CauseKind.NEIGHBOUR, (evidence(EvidenceCode.OTHERS, others), *busy)
-    limited = rate_evidence(case, "cpu_stalled", *_CPUS[:2])
+    limited = rate_evidence(case, "cpu_stalled", *CPUS[:2])
     if used.value < _FELL * used.reference:
         return CauseKind.CPU_LIMIT, limited
     expected = case.growth * used.reference
@@ -97,44 +87,8 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
     return CauseKind.CPU_LIMIT, limited
 
 
-def _are_more(others: Pair) -> bool:
-    return others.difference >= max(_OTHERS, _OTHERS_MORE * others.reference)
-
-
-def _is_crowded(case: Case, others: Pair) -> bool:
-    """Whether tasks wait for a CPU nearly always, most of which are no sessions."""
-    stalled = case.rate("cpu_stalled")
-    return stalled is not None and stalled.value >= CROWDED and others.value >= _MOST * max(1.0, _awake(case.value))
-
-
 def _throughput(case: Case) -> Pair:
     return Pair(value=case.found.throughput.value, reference=case.found.throughput.reference)
-
-
-def cpus_used(case: Case) -> Pair | None:
-    """CPUs in use on the whole host; None where the host is not seen."""
-    parts = [case.rate(name) for name in _CPUS]
-    known = [part for part in parts if part is not None]
-    if parts[0] is None:
-        return None
-    return Pair(value=sum(part.value for part in known), reference=sum(part.reference for part in known))
-
-
-def _other_tasks(case: Case) -> Pair | None:
-    """Tasks of the host that ran or were ready, without the server's processes that waited for nothing."""
-    ready = case.rate("run_queue_length")
-    if ready is None:
-        return None
-    return Pair(value=ready.value - _awake(case.value), reference=ready.reference - _awake(case.reference))
-
-
-def _awake(window: ArchiveWindow) -> float:
-    found = sum(
-        sum(counts)
-        for session, counts in window.sessions.items()
-        if not session.wait_type and not session.is_idle_in_transaction
-    )
-    return found / max(1, sum(window.looks))
 
 
 def _memory(case: Case) -> Iterator[Cause]:
@@ -155,7 +109,7 @@ def _connections(case: Case) -> Iterator[Cause]:
     if not (more and forks) and starting.difference < _STARTING:
         return
     # all of LWLock has that of snapshots in it
-    load = case.extra_on(RUNNING, *(_HELD_UP if is_starved(case) else (_SNAPSHOTS,)))
+    load = case.extra_on(RUNNING, *(HELD_UP if is_starved(case) else (_SNAPSHOTS,)))
     if load > 0:
         told = rate_evidence(case, "connections", "page_faults", "host_system_cpu")
         running = evidence(EvidenceCode.RUNNING, case.load_on(RUNNING))

@@ -10,6 +10,7 @@ import numpy as np
 
 from pgstrata.diagnosis.live.case import Case, Pair, evidence
 from pgstrata.diagnosis.live.statement_causes import blocks_evidence, load_of_slower, touching_more
+from pgstrata.diagnosis.live.work import Work
 from pgstrata.model.archive import CLIENT, ArchiveWindow, SessionClass
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 
@@ -24,7 +25,7 @@ _FEWEST_CELLS: Final = 9
 _MOST: Final = 3
 
 
-def old_transactions(case: Case) -> Iterator[Cause]:
+def old_transactions(case: Case, work: Work) -> Iterator[Cause]:
     """Statements that touch ever more blocks a call, beside a transaction that stayed open for the whole window."""
     session = _staying(case)
     grown = _growth(case.value)
@@ -33,7 +34,7 @@ def old_transactions(case: Case) -> Iterator[Cause]:
         return
     found = case.cause(
         CauseKind.OLD_TRANSACTION,
-        load_of_slower(case, changes),
+        load_of_slower(case, work, changes),
         Evidence(code=EvidenceCode.PRESENT, value=_present(case, session)),
         evidence(EvidenceCode.GREW, grown),
         *blocks_evidence(changes[0]),

@@ -14,24 +14,20 @@ from pgstrata.diagnosis.live.case import (
     WRITE_EVENTS,
     Case,
     Pair,
-    Work,
     evidence,
     is_one_of,
-    is_starved,
     rate_evidence,
     wait_evidence,
 )
+from pgstrata.diagnosis.live.host import held_up_by_work, is_starved
+from pgstrata.diagnosis.live.work import Work, reads_more, touches_more
 from pgstrata.model.archive import EventKind
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 
-MORE_WORK: Final = 1.5
-"""Times as many blocks, reads or calls per transaction from which on it did more."""
 _MORE_WAL: Final = 2.0
 _MORE_TEMPORARY: Final = 3.0
 _LEAST_TEMPORARY: Final = 8192.0
 """Bytes of temporary files per transaction that come to it at least."""
-_LEAST_READS: Final = 0.05
-"""Blocks read per transaction that come to it at least."""
 _WRITERS: Final = 0.2
 """Share of the additional WAL from which on a statement is one of those that write it."""
 _BOTH: Final = 0.1
@@ -47,7 +43,7 @@ def cache_causes(case: Case, work: Work) -> Iterator[Cause]:
     """More blocks are read for the same blocks touched: what was in shared buffers is no longer there."""
     if not reads_more(work) or touches_more(work):
         return
-    load = case.extra_on(*READ_EVENTS, *WRITE_EVENTS, RUNNING)
+    load = case.extra_on(*READ_EVENTS, *WRITE_EVENTS, RUNNING, *held_up_by_work(case))
     if load > 0:
         restarts = sum(event.kind is EventKind.RESTARTED for event in case.value.events)
         yield case.cause(
@@ -57,17 +53,6 @@ def cache_causes(case: Case, work: Work) -> Iterator[Cause]:
             *wait_evidence(case, *READ_EVENTS, *WRITE_EVENTS),
             evidence(EvidenceCode.RUNNING, case.load_on(RUNNING)),
         )  # fmt: skip
-
-
-def reads_more(work: Work) -> bool:
-    """Whether transactions read more blocks."""
-    reads = work.reads
-    return reads is not None and reads.ratio >= MORE_WORK and reads.difference >= _LEAST_READS
-
-
-def touches_more(work: Work) -> bool:
-    """Whether transactions touch more blocks."""
-    return work.blocks is not None and work.blocks.ratio >= MORE_WORK
 
 
 def burst_causes(case: Case) -> Iterator[Cause]:

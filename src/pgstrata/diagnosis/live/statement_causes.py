@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pgstrata.diagnosis.live.case import LOCK, REST, WAL_EVENTS, WRITE_EVENTS, Case, Pair, evidence
+from pgstrata.diagnosis.live.case import LOCK, REST, WAL_EVENTS, WRITE_EVENTS, Case, Pair, evidence, is_one_of
+from pgstrata.diagnosis.live.host import held_up_by_work
+from pgstrata.diagnosis.live.work import Work, touches_more
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 from pgstrata.model.explanation import CallsChange
 
@@ -23,15 +25,21 @@ def slower_load(change: CallsChange) -> float:
     return (change.latency - change.reference_latency) * change.calls if change.reference_calls else 0.0
 
 
-def load_of_slower(case: Case, changes: Iterable[CallsChange]) -> float:
-    """The same of several statements; of each what was sampled, if it is more.
+def load_of_slower(case: Case, work: Work, changes: Sequence[CallsChange]) -> float:
+    """The same of several statements, and of others that wait because these keep the CPUs busy.
+
+    Of each statement it is what was sampled, if that is more.
 
     Calls count when they end, and time of parallel workers does not count. Waits for locks, WAL and clients have
     nothing to do with blocks.
     """
-    sampled = case.load_by_statement(LOCK, *WAL_EVENTS, *WRITE_EVENTS, "Client/")
+    unrelated = (LOCK, *WAL_EVENTS, *WRITE_EVENTS, "Client/")
+    sampled = case.load_by_statement(*unrelated)
     nothing = Pair(value=0.0, reference=0.0)
-    return math.fsum(max(slower_load(each), case.extra_of(sampled.get(each.statement, nothing))) for each in changes)
+    own = (max(slower_load(each), case.extra_of(sampled.get(each.statement, nothing))) for each in changes)
+    keys, events = {each.statement for each in changes}, held_up_by_work(case) if touches_more(work) else ()
+    others = case.load(lambda event, key: is_one_of(event, events) and (key not in keys or is_one_of(event, unrelated)))
+    return math.fsum(own) + max(0.0, case.extra_of(others))
 
 
 def touching_more(case: Case, times: float, least: float = _FEWEST_BLOCKS) -> list[CallsChange]:
@@ -48,10 +56,10 @@ def touching_more(case: Case, times: float, least: float = _FEWEST_BLOCKS) -> li
     return sorted(found, key=lambda change: -slower_load(change))
 
 
-def more_blocks(case: Case) -> Iterator[Cause]:
+def more_blocks(case: Case, work: Work) -> Iterator[Cause]:
     """Statements that touch more blocks a call: another plan, a dropped index, more row versions."""
     changes = touching_more(case, MORE_BLOCKS)
-    load = load_of_slower(case, changes)
+    load = load_of_slower(case, work, changes)
     if load > 0:
         keys = tuple(change.statement for change in changes[:_MOST])
         yield case.cause(CauseKind.MORE_BLOCKS, load, *blocks_evidence(changes[0]), statements=keys)
