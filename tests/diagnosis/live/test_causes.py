@@ -273,7 +273,7 @@ def test_statements_that_were_not_there_before_are_named():
 
 
 def test_a_statement_whose_first_calls_were_counted_before_the_window_is_new_all_the_same():
-    report = session("report")
+    report = session("report", "IO/DataFileRead")
     side = Side(load={SELECT: 4.0, UPDATE: 2.0, report: 8.0}, commits=150.0)
     side.calls["report"], side.seconds["report"] = 0.02, 2.5
     before = Side()
@@ -284,6 +284,15 @@ def test_a_statement_whose_first_calls_were_counted_before_the_window_is_new_all
     # it was called as often
     before.calls["report"] = 0.02
     assert CauseKind.NEW_STATEMENTS not in kinds(side, before)
+
+
+def test_what_runs_longer_because_new_statements_take_the_cpus_counts_for_them():
+    side = Side(load={SELECT: 6.0, UPDATE: 3.0, BULK: 2.0}, commits=150.0, rates={"run_queue_length": 12.0})
+    cause = found(side).causes[0]
+    assert cause.kind is CauseKind.NEW_STATEMENTS
+    assert cause.share > 0.9
+    side.rates["run_queue_length"] = 25.0
+    assert kinds(side)[0] is CauseKind.NEIGHBOUR
 
 
 def test_what_new_statements_read_and_run_is_no_sign_of_a_slow_disk_or_cpu():

@@ -16,7 +16,16 @@ from pgstrata.diagnosis.live.case import (
     rate_evidence,
     wait_evidence,
 )
-from pgstrata.diagnosis.live.host import CPUS, HELD_UP, are_more, cpus_used, is_crowded, is_starved, other_tasks
+from pgstrata.diagnosis.live.host import (
+    CPUS,
+    HELD_UP,
+    are_more,
+    cpus_used,
+    is_crowded,
+    is_starved,
+    new_take_cpus,
+    other_tasks,
+)
 from pgstrata.diagnosis.live.work import MORE_WORK, Work, reads_more, touches_more
 from pgstrata.model.archive import PARALLEL
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
@@ -45,6 +54,8 @@ def cpu_causes(case: Case, work: Work) -> Iterator[Cause]:
         return
     special = list(_memory(case)) or list(_connections(case))
     yield from special
+    if new_take_cpus(case):
+        return
     kind, told = _kind(case)
     events = _waits_for(case, kind)
     load = case.extra_on(RUNNING, *events)

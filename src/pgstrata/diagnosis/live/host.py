@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgstrata.diagnosis.live.case import Case, Pair
+from pgstrata.diagnosis.live.case import RUNNING, Case, Pair
 from pgstrata.model.archive import ArchiveWindow
 
 _OTHERS: Final = 0.5
@@ -51,6 +51,13 @@ def held_up_by_work(case: Case) -> tuple[str, ...]:
     """
     others = other_tasks(case)
     return () if not is_starved(case) or (others is not None and are_more(others)) else HELD_UP
+
+
+def new_take_cpus(case: Case) -> bool:
+    """Whether new statements are what keeps the CPUs busy: they run, and no tasks of others came."""
+    others = other_tasks(case)
+    running = case.load(lambda event, key: event == RUNNING and key in case.new)
+    return running.value >= _OTHERS and (others is None or not are_more(others))
 
 
 def is_crowded(case: Case, others: Pair) -> bool:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pgstrata.diagnosis.live.case import LOCK, REST, WAL_EVENTS, WRITE_EVENTS, Case, Pair, evidence, is_one_of
-from pgstrata.diagnosis.live.host import held_up_by_work
+from pgstrata.diagnosis.live.case import LOCK, REST, RUNNING, WAL_EVENTS, WRITE_EVENTS, Case, Pair, evidence, is_one_of
+from pgstrata.diagnosis.live.host import held_up_by_work, new_take_cpus
 from pgstrata.diagnosis.live.work import Work, touches_more
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 from pgstrata.model.explanation import CallsChange
@@ -76,9 +76,14 @@ def blocks_evidence(change: CallsChange) -> Sequence[Evidence | None]:
 
 
 def new_statements(case: Case) -> Iterator[Cause]:
-    """Statements that were not there before, or seldom; what they wait for locks is not theirs."""
+    """Statements that were not there before, or seldom; what they wait for locks is not theirs.
+
+    If they keep the CPUs busy, what others run longer is due to them.
+    """
     own = {key: pair for key, pair in case.load_by_statement(LOCK).items() if key in case.new}
     load = math.fsum(case.extra_of(pair) for pair in own.values())
+    if new_take_cpus(case):
+        load += max(0.0, case.extra_on(RUNNING, *held_up_by_work(case)))
     if load > 0:
         keys = sorted(own, key=lambda key: -own[key].value)
         told = evidence(EvidenceCode.LOAD, own[keys[0]], keys[0])
