@@ -1,4 +1,4 @@
-"""`pgstrata watch | explain | window`: live servers."""
+"""`pgstrata watch | explain`: live servers, and what commands on their archives have in common."""
 
 import sys
 from pathlib import Path
@@ -29,18 +29,37 @@ def watch(
     size: Annotated[
         str, typer.Option("--keep-size", metavar="SIZE", help="Largest size; the oldest records go first.")
     ] = "1GB",
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="HOST", help="The server's machine if it is another one: ssh:NAME."),
+    ] = None,
     no_query_text: Annotated[
         bool, typer.Option("--no-query-text", help="Only ids or hashes of statements, no texts.")
     ] = False,
     duration: Annotated[
         str | None, typer.Option("--duration", metavar="TIME", help="Stop after this time; otherwise at Ctrl-C.")
     ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="ADDRESS:PORT",
+            help="Offer metrics for Prometheus there, at /metrics: 127.0.0.1:9790. Port 0 takes one that is free.",
+        ),
+    ] = None,
+    listen_anywhere: Annotated[
+        bool,
+        typer.Option(
+            "--listen-anywhere", help="Let --listen take an address that other machines can reach: no encryption there."
+        ),
+    ] = False,
 ) -> None:
     """Record a running server: its sessions every second, statements every ten, its statistics, its host.
 
     It only reads, through one connection with short timeouts. Membership in pg_monitor is enough. It goes on when the
     server is restarted.
     """
+    from pgstrata.app.watching.endpoint import parse_listen
     from pgstrata.app.watching.watch import Watching, WatchTask
     from pgstrata.app.watching.watch import watch as record
     from pgstrata.report.live.limits import say_limits
@@ -51,6 +70,8 @@ def watch(
         tell(f"recording PostgreSQL {found.version} into {archive}; Ctrl-C ends it")
         for text in say_limits(found.limits):
             tell(f"note: {text}")
+        if found.metrics:
+            tell(f"metrics: {found.metrics}")
 
     def tell(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -64,7 +85,9 @@ def watch(
             size=_size_of(size),
         ),
         query_text=not no_query_text,
+        host=host,
         seconds=None if duration is None else duration_at(duration, "--duration"),
+        listen=parse_listen(listen, anywhere=listen_anywhere),
     )
     looks = record(task, begun, tell)
     print(f"{render_count(looks, 'second')} recorded in {archive}")
@@ -115,38 +138,13 @@ def explain(
     from pgstrata.report.live.document import make_explanation
     from pgstrata.report.live.json import explanation_json
 
-    _check_format(format_)
+    check_format(format_)
     found = load_explanation(archive, begin, end, against, query_text=not no_query_text)
-    _tell(make_explanation(found, __version__), explanation_json(found) if json else None, format_, report)
+    tell_document(make_explanation(found, __version__), explanation_json(found) if json else None, format_, report)
 
 
-def window(
-    archive: Archive,
-    begin: Begin = None,
-    end: End = None,
-    against: Against = None,
-    json: Json = False,
-    report: Report = None,
-    format_: Format = None,
-    no_query_text: NoQueryText = False,
-) -> None:
-    """Show a window of an archive by itself: load, statements, blockers, server, host.
-
-    With --against it does the same as `explain`.
-    """
-    from pgstrata import __version__
-    from pgstrata.app.explain import load_profile
-    from pgstrata.report.live.profile import make_profile_document, profile_json
-
-    _check_format(format_)
-    if against is not None:
-        explain(archive, begin, end, against, json, report, format_, no_query_text)
-        return
-    found = load_profile(archive, begin, end, query_text=not no_query_text)
-    _tell(make_profile_document(found, __version__), profile_json(found) if json else None, format_, report)
-
-
-def _check_format(format_: str | None) -> None:
+def check_format(format_: str | None) -> None:
+    """UsageError where it is no format of a document."""
     from pgstrata.errors import UsageError
 
     if format_ not in {None, "text", "markdown"}:
@@ -154,7 +152,7 @@ def _check_format(format_: str | None) -> None:
         raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
 
 
-def _tell(document: "Document", json: str | None, format_: str | None, report: Path | None) -> None:
+def tell_document(document: "Document", json: str | None, format_: str | None, report: Path | None) -> None:
     """Write the page, then print the document, or the same for programs."""
     from pgstrata.app.report import write_page
     from pgstrata.cli.documents import print_document

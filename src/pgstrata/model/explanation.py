@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pgstrata.model.archive import ArchiveEvent, ArchiveFacts, SessionClass, Span
+from pgstrata.model.archive import ArchiveEvent, ArchiveFacts, Horizon, Relation, RelationUse, SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.causes import Cause
 
@@ -114,6 +114,15 @@ class CallsChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RelationChange:
+    """A table or an index in both windows: its counters per second, and its estimates of rows as they are."""
+
+    relation: Relation
+    value: RelationUse
+    reference: RelationUse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WindowFacts:
     """How well a window is known: `seen` is the share of its seconds that were looked at, read in steps of `unit`."""
 
@@ -170,6 +179,8 @@ class Explanation:
     background: tuple[LoadRow, ...]
     courses: Courses
     onset: Onset | None = None
+    relations: tuple[RelationChange, ...] = ()
+    horizons: tuple[Horizon, ...] = ()
     causes: tuple[Cause, ...] = ()
 
 
