@@ -8,7 +8,7 @@ import pytest
 
 from archives import BLOCKER, session
 from pgstrata.diagnosis.live.explain import explain
-from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, SessionClass, Span
+from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, Holder, HolderKind, Horizon, SessionClass, Span
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 from pgstrata.model.explanation import Chosen, Explained, Outcome
 from pgstrata.report.blocks.page import emit_page
@@ -105,6 +105,13 @@ def test_where_nothing_was_slow_no_cause_is_spoken_of(load, commits):
             "kept its transaction open, so that vacuum could not remove old row versions",
         ),
         (
+            cause(
+                CauseKind.OLD_TRANSACTION,
+                horizon=Horizon(holder=Holder(kind=HolderKind.SLOT, name="gone"), age=9, held=0),
+            ),
+            "the replication slot gone kept vacuum from removing old row versions",
+        ),
+        (
             cause(CauseKind.MORE_BLOCKS, statements=("select", "update")),
             "select ? and others touched more blocks a call",
         ),
@@ -153,6 +160,7 @@ def test_every_kind_has_its_own_words(kind):
         ),
         (figure(EvidenceCode.PRESENT, 600, None), "it was there for at least 10 min"),
         (figure(EvidenceCode.GREW, 300, 200), "a transaction touched 300 blocks late in the window, after 200 before"),
+        (figure(EvidenceCode.AGE, 123_456, None), "its snapshot was 123,456 transactions old"),
         (figure(EvidenceCode.RESTARTED, 1, None), "the server was restarted"),
         (figure(EvidenceCode.BEHIND), "5.50 sessions waited behind it on average instead of 0.25"),
         (figure(EvidenceCode.OPEN, 30, None), "its transaction had been open for up to 30 s"),

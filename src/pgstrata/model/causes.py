@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pgstrata.model.archive import SessionClass
+from pgstrata.model.archive import Horizon, SessionClass
 
 
 class CauseKind(StrEnum):
@@ -59,7 +59,7 @@ class EvidenceCode(StrEnum):
     empty: all). WAL_OF: bytes of WAL per second (statement). RATE: a figure of server or host (its name). EACH: the
     same per transaction. OTHERS: tasks that ran or were ready and were no sessions. PRESENT: seconds for which a
     session was seen without a pause. GREW: blocks per transaction in the last and in the middle third of the window.
-    RESTARTED: how often the server was restarted.
+    AGE: transactions since the snapshot. RESTARTED: how often the server was restarted.
     """
 
     BEHIND = "sessions behind it"
@@ -76,6 +76,7 @@ class EvidenceCode(StrEnum):
     EACH = "per transaction"
     OTHERS = "other tasks ready"
     PRESENT = "seen for"
+    AGE = "snapshot behind"
     GREW = "blocks a transaction, late and earlier"
     RESTARTED = "restarts"
 
@@ -96,8 +97,8 @@ class Cause:
 
     The extra load is what is active beyond the load that as many transactions took in the comparison window, summed
     over the wait events of which there is more; of a window without a transaction it is all load. `session` is what
-    held the lock or the old transaction, where it was seen, `pids` its processes. `statements` are those that it shows
-    in, the largest first; `event` is `TYPE/EVENT`.
+    held the lock or the old transaction, where it was seen, `pids` its processes; `horizon` is what held back vacuum.
+    `statements` are those that it shows in, the largest first; `event` is `TYPE/EVENT`.
     """
 
     kind: CauseKind
@@ -107,3 +108,4 @@ class Cause:
     pids: tuple[int, ...] = ()
     statements: tuple[str, ...] = ()
     event: str = ""
+    horizon: Horizon | None = None

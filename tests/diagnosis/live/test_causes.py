@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from archives import BLOCKER, behind, session
 from pgstrata.diagnosis.live.causes import LEAST_SHARE
 from pgstrata.diagnosis.live.explain import explain
-from pgstrata.model.archive import ArchiveEvent, ArchiveWindow, EventKind, SessionClass, Span, StatementUse
+from pgstrata.model.archive import (
+    ArchiveEvent,
+    ArchiveWindow,
+    EventKind,
+    Holder,
+    HolderKind,
+    Horizon,
+    SessionClass,
+    Span,
+    StatementUse,
+)
 from pgstrata.model.causes import CauseKind, EvidenceCode
 from pgstrata.model.explanation import Outcome
 
@@ -257,6 +267,28 @@ def test_a_transaction_that_stays_open_while_blocks_a_call_grow_is_the_cause():
     assert cause.kind is CauseKind.OLD_TRANSACTION
     assert cause.session.application == "psql"
     assert CauseKind.MORE_BLOCKS not in kinds(old())
+
+
+SLOT = Holder(kind=HolderKind.SLOT, name="gone")
+
+
+@pytest.mark.parametrize(
+    ("horizon", "kind"),
+    [
+        (
+            Horizon(holder=Holder(kind=HolderKind.SESSION, name="dump", pid=7), age=9000, held=600),
+            CauseKind.OLD_TRANSACTION,
+        ),
+        (Horizon(holder=Holder(kind=HolderKind.SESSION, name="shop", pid=8), age=90, held=1), CauseKind.MORE_BLOCKS),
+        (Horizon(holder=SLOT, age=1_000_000, held=0), CauseKind.OLD_TRANSACTION),
+        (Horizon(holder=SLOT, age=100, held=0), CauseKind.MORE_BLOCKS),
+    ],
+)
+def test_what_holds_back_vacuum_for_long_is_the_cause_of_blocks_that_grow(horizon, kind):
+    value, reference = make(old(steady=False), 120, 1), make(Side(), 240, 2)
+    cause = explain(replace(value, horizons=(horizon,)), reference).causes[0]
+    assert cause.kind is kind
+    assert cause.horizon == (horizon if kind is CauseKind.OLD_TRANSACTION else None)
 
 
 @pytest.mark.parametrize("signs", [{"grows": False}, {"steady": False}])

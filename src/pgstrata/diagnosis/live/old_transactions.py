@@ -11,7 +11,7 @@ import numpy as np
 from pgstrata.diagnosis.live.case import Case, Pair, evidence
 from pgstrata.diagnosis.live.statement_causes import blocks_evidence, load_of_slower, touching_more
 from pgstrata.diagnosis.live.work import Work
-from pgstrata.model.archive import CLIENT, ArchiveWindow, SessionClass
+from pgstrata.model.archive import CLIENT, ArchiveWindow, Horizon, SessionClass
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 
 _MORE_BLOCKS: Final = 1.3
@@ -21,26 +21,54 @@ _GREW: Final = 1.1
 """Times as many blocks per transaction in the last third of the window as in the middle one."""
 _ALWAYS: Final = 0.95
 """Share of the cells in which a session is there that never went away."""
+_LONG: Final = 0.5
+_OLDEST: Final = 1000
+"""Transactions for which a slot or a standby holds back vacuum at least."""
 _FEWEST_CELLS: Final = 9
 _MOST: Final = 3
 
 
 def old_transactions(case: Case, work: Work) -> Iterator[Cause]:
-    """Statements that touch ever more blocks a call, beside a transaction that stayed open for the whole window."""
-    session = _staying(case)
+    """Statements that touch ever more blocks a call, while something old holds back vacuum.
+
+    That is the holder of the oldest snapshot that was recorded. Where none was, it is a session that stayed in its
+    transaction for the whole window.
+    """
+    horizon, session = _old_horizon(case), None if case.value.horizons else _staying(case)
     grown = _growth(case.value)
     changes = touching_more(case, _MORE_BLOCKS, _FEWEST_BLOCKS)
-    if session is None or grown is None or grown.ratio < _GREW or not changes:
+    if (horizon is None and session is None) or grown is None or grown.ratio < _GREW or not changes:
         return
     found = case.cause(
         CauseKind.OLD_TRANSACTION,
         load_of_slower(case, work, changes),
-        Evidence(code=EvidenceCode.PRESENT, value=_present(case, session)),
+        *_hold(case, horizon, session),
         evidence(EvidenceCode.GREW, grown),
         *blocks_evidence(changes[0]),
         statements=tuple(change.statement for change in changes[:_MOST]),
     )
-    yield replace(found, session=session)
+    yield replace(found, session=session, horizon=horizon)
+
+
+def _hold(case: Case, horizon: Horizon | None, session: SessionClass | None) -> Iterator[Evidence]:
+    """How long it has held back vacuum."""
+    if horizon is not None and horizon.held:
+        yield Evidence(code=EvidenceCode.OPEN, value=horizon.held)
+    if horizon is not None:
+        yield Evidence(code=EvidenceCode.AGE, value=horizon.age)
+    elif session is not None:
+        yield Evidence(code=EvidenceCode.PRESENT, value=_present(case, session))
+
+
+def _old_horizon(case: Case) -> Horizon | None:
+    """What held back vacuum most, if for long: half of the window, or half of its transactions."""
+    seconds, throughput = case.value.span.seconds, case.found.throughput.value
+    for horizon in case.value.horizons:
+        if horizon.held >= _LONG * seconds:
+            return horizon
+        if not horizon.held and horizon.age >= max(_OLDEST, _LONG * seconds * throughput):
+            return horizon
+    return None
 
 
 def _staying(case: Case) -> SessionClass | None:

@@ -9,6 +9,7 @@ from pgstrata.diagnosis.live.causes import LEAST_SHARE, WITH_CAUSE
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 from pgstrata.model.courses import COURSES
 from pgstrata.model.explanation import Explanation
+from pgstrata.report.live.relations import name_holder
 from pgstrata.report.live.tables import say_amount, title_of
 from pgstrata.report.live.words import (
     name_application,
@@ -69,6 +70,8 @@ def _say_kind(cause: Cause, texts: Mapping[str, str]) -> str:
         case CauseKind.IDLE_IN_TRANSACTION | CauseKind.PREPARED | CauseKind.RELATION_LOCK | CauseKind.LOCK_HELD:
             return _say_lock(cause, texts)
         case CauseKind.OLD_TRANSACTION:
+            if cause.horizon is not None:
+                return f"{name_holder(cause.horizon)} kept vacuum from removing old row versions"
             who = name_blocker(cause.session, texts)
             return f"{who} kept its transaction open, so that vacuum could not remove old row versions"
         case CauseKind.MORE_BLOCKS:
@@ -123,6 +126,8 @@ def _say_evidence(item: Evidence, texts: Mapping[str, str]) -> str:
         case EvidenceCode.OTHERS:
             others = max(0.0, item.value), max(0.0, item.reference or 0.0)
             return f"{others[0]:.2f} other tasks were running or ready to run instead of {others[1]:.2f}"
+        case EvidenceCode.AGE:
+            return f"its snapshot was {item.value:,.0f} transactions old"
         case EvidenceCode.RESTARTED:
             return "the server was restarted"
         case EvidenceCode.RATE | EvidenceCode.EACH:

@@ -86,6 +86,7 @@ def _cause(cause: Cause, texts: Mapping[str, str]) -> Mapping[str, Any]:
     return {
         **pick_fields(cause, "kind share event statements pids"),
         "session": None if cause.session is None else _session(cause.session),
+        "horizon": None if cause.horizon is None else horizon_json(cause.horizon),
         "evidence": [pick_fields(each, "code name value reference") for each in cause.evidence],
         "said": say_cause(cause, texts),
     }
