@@ -318,6 +318,16 @@ def test_a_statement_whose_first_calls_were_counted_before_the_window_is_new_all
     assert CauseKind.NEW_STATEMENTS not in kinds(side, before)
 
 
+def test_where_no_transaction_ends_statements_that_were_there_before_are_not_new():
+    side = Side(load={SELECT: 0.1, session("update", "LWLock/BufferContent"): 8.0}, commits=0.0)
+    before = Side(load={SELECT: 1.0, UPDATE: 0.05})
+    stalled = found(side, before)
+    assert stalled.outcome is Outcome.STALLED
+    assert [(cause.kind, cause.event) for cause in stalled.causes] == [(CauseKind.EVENT, "LWLock/BufferContent")]
+    del before.calls["update"], before.load[UPDATE]
+    assert kinds(side, before) == [CauseKind.NEW_STATEMENTS]
+
+
 def test_what_runs_longer_because_new_statements_take_the_cpus_counts_for_them():
     side = Side(load={SELECT: 6.0, UPDATE: 3.0, BULK: 2.0}, commits=150.0, rates={"run_queue_length": 12.0})
     cause = found(side).causes[0]

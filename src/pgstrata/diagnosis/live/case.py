@@ -241,7 +241,8 @@ def _is_called_seldom(key: str, value: ArchiveWindow, reference: ArchiveWindow, 
         return True
     use = value.statements.get(key)
     calls = use.calls / value.counted if use is not None and value.counted else 0.0
-    return growth * before.calls / reference.counted <= _SELDOM * calls
+    # without a transaction there is no mix to compare with
+    return (growth or 1.0) * before.calls / reference.counted <= _SELDOM * calls
 
 
 def _means(value: ArchiveWindow, reference: ArchiveWindow, name: str) -> Pair | None:
