@@ -1,7 +1,9 @@
 """Causes of a slowdown in words: the first one after the answer, each with its share and its figures."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,3 +195,9 @@ def test_foreign_names_are_text():
     for text in answer_sentences(found):
         assert "\x1b" not in text
         assert "\u202e" not in text
+
+
+def test_the_glossary_lists_all_kinds_in_the_order_in_which_they_are_told():
+    text = (Path(__file__).parents[2] / "docs" / "concepts.md").read_text("utf-8")
+    section = text.split("## Causes of a slowdown\n")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE) == [kind.value for kind in CauseKind]
