@@ -231,6 +231,12 @@ def test_a_statement_that_touches_more_blocks_a_call_is_the_cause():
     assert CauseKind.CPU_LIMIT not in kinds(flipped())
 
 
+def test_waits_for_a_lock_are_no_part_of_a_statement_that_also_touches_more_blocks():
+    side = locked(UPDATE)
+    side.hit = {"select": 10.0, "update": 50.0}
+    assert kinds(side) == [CauseKind.LOCK_HELD]
+
+
 def busy(**stalls):
     """The share of a statement that touches more blocks, where others wait for WAL."""
     side = flipped()

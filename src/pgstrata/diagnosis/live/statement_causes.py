@@ -6,7 +6,19 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pgstrata.diagnosis.live.case import LOCK, REST, RUNNING, WAL_EVENTS, WRITE_EVENTS, Case, Pair, evidence, is_one_of
+from pgstrata.diagnosis.live.case import (
+    LOCK,
+    READ_EVENTS,
+    REST,
+    RUNNING,
+    WAL_EVENTS,
+    WRITE_EVENTS,
+    Case,
+    Pair,
+    evidence,
+    is_one_of,
+    sum_statements,
+)
 from pgstrata.diagnosis.live.host import held_up_by_work, new_take_cpus
 from pgstrata.diagnosis.live.work import Work, touches_more
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
@@ -28,7 +40,8 @@ def slower_load(change: CallsChange) -> float:
 def load_of_slower(case: Case, work: Work, changes: Sequence[CallsChange]) -> float:
     """The same of several statements, and of others that wait because these keep the CPUs busy.
 
-    Of each statement it is what was sampled, if that is more.
+    Of each statement it is what was sampled, if that is more. Its waits for locks are not counted: they belong to what
+    held these.
 
     Calls count when they end, and time of parallel workers does not count. Waits for locks, WAL and clients have
     nothing to do with blocks.
@@ -36,10 +49,16 @@ def load_of_slower(case: Case, work: Work, changes: Sequence[CallsChange]) -> fl
     unrelated = (LOCK, *WAL_EVENTS, *WRITE_EVENTS, "Client/")
     sampled = case.load_by_statement(*unrelated)
     nothing = Pair(value=0.0, reference=0.0)
-    own = (max(slower_load(each), case.extra_of(sampled.get(each.statement, nothing))) for each in changes)
+    locked = sum_statements({row: pair for row, pair in case.rows.items() if row[0].startswith(LOCK)})
+
+    def own(change: CallsChange) -> float:
+        waits = max(0.0, case.extra_of(locked.get(change.statement, nothing)))
+        return max(slower_load(change) - waits, case.extra_of(sampled.get(change.statement, nothing)), 0.0)
+
+    behind = sum(load for event, load in case.driven.items() if is_one_of(event, (RUNNING, *READ_EVENTS)))
     keys, events = {each.statement for each in changes}, held_up_by_work(case) if touches_more(work) else ()
     others = case.load(lambda event, key: is_one_of(event, events) and (key not in keys or is_one_of(event, unrelated)))
-    return math.fsum(own) + max(0.0, case.extra_of(others))
+    return math.fsum(map(own, changes)) + behind + max(0.0, case.extra_of(others))
 
 
 def touching_more(case: Case, times: float, least: float = _FEWEST_BLOCKS) -> list[CallsChange]:
