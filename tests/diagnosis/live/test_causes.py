@@ -231,6 +231,12 @@ def test_a_statement_that_touches_more_blocks_a_call_is_the_cause():
     assert CauseKind.CPU_LIMIT not in kinds(flipped())
 
 
+def test_where_no_statement_touches_more_nothing_that_is_blocked_counts_for_that():
+    before = Side(load={SELECT: 2.0, UPDATE: 0.2})
+    side = locked(UPDATE, load=4.0, others={UPDATE: 4.0}, commits=150.0)
+    assert CauseKind.MORE_BLOCKS not in kinds(side, before)
+
+
 def test_waits_for_a_lock_are_no_part_of_a_statement_that_also_touches_more_blocks():
     side = locked(UPDATE)
     side.hit = {"select": 10.0, "update": 50.0}
@@ -576,7 +582,7 @@ def sides(draw):
                 hit={"select": draw(st.integers(0, 1000))}, read={"select": draw(st.integers(0, 10))})  # fmt: skip
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(sides(), sides())
 def test_shares_are_shares_and_the_first_explains_most(value, reference):
     causes = found(value, reference, size=30).causes

@@ -79,7 +79,7 @@ def more_blocks(case: Case, work: Work) -> Iterator[Cause]:
     """Statements that touch more blocks a call: another plan, a dropped index, more row versions."""
     changes = touching_more(case, MORE_BLOCKS)
     load = load_of_slower(case, work, changes)
-    if load > 0:
+    if changes and load > 0:
         keys = tuple(change.statement for change in changes[:_MOST])
         yield case.cause(CauseKind.MORE_BLOCKS, load, *blocks_evidence(changes[0]), statements=keys)
 
