@@ -213,6 +213,7 @@ class _Read:
         return {session: tuple(counts) for session, counts in together.items()}
 
     def _classes(self, wanted: Collection[int]) -> Mapping[int, SessionClass]:
+        ids = self._ids_of_hashes()
         query = (
             f"SELECT c.id, {', '.join(f'c.{name}' for name in _COLUMNS.split(', '))}, coalesce(s.key, '') "
             "FROM session_class c LEFT JOIN statement s ON s.id = c.statement"
@@ -220,7 +221,7 @@ class _Read:
         found = {
             number: SessionClass(
                 kind=kind, database=database, role=role, application=application, state=state, wait_type=wait_type,
-                event=event, statement=key,
+                event=event, statement=ids.get(key, key),
             )
             for number, kind, database, role, application, state, wait_type, event, key in self._rows(query)
             if number in wanted
@@ -228,6 +229,18 @@ class _Read:
         if len(found) < len(wanted):
             raise ImplausibleError("a class of sessions is missing")
         return found
+
+    def _ids_of_hashes(self) -> Mapping[str, str]:
+        """Ids of statements that were also seen by their texts.
+
+        The server gives a session the id of its statement only once it is analysed: one that waits for the lock of a
+        table before that has none yet.
+        """
+        query = (
+            "SELECT h.key, min(i.key) FROM statement h JOIN statement i ON i.text = h.text "
+            "WHERE h.text <> '' AND h.key GLOB 'q*' AND NOT i.key GLOB 'q*' GROUP BY 1"
+        )
+        return dict(self._rows(query))
 
     def rates(self, table: str, columns: tuple[str, ...]) -> Mapping[str, tuple[float, ...]]:
         means = ", ".join(
