@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from archives import START, Second, behind, make_archive, session, use
-from pgstrata.app.explain import load_explanation, load_profile
+from pgstrata.app.explain import load_explanation, load_periods, load_profile
+from pgstrata.app.export_archive import ArchiveWishes, export_archive
 from pgstrata.errors import ArchiveError, PgstrataError
+from pgstrata.model.archive import Holder, HolderKind, Horizon, Relation, RelationUse
 from pgstrata.report.live.document import make_explanation
 from pgstrata.report.live.json import explanation_json
 from pgstrata.report.live.profile import make_profile_document, profile_json
@@ -20,6 +22,11 @@ from pgstrata.store.archives.schema import ARCHIVE
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
 
+TABLES = {
+    Relation(name="public.stock"): RelationUse(sequential_scans=5, updated=100, live_rows=20, dead_rows=7),
+    Relation(name="public.stock_pkey", table="public.stock"): RelationUse(index_scans=5, index_rows=9),
+}
+HORIZON = Horizon(holder=Holder(kind=HolderKind.SLOT, name="old"), age=70, held=0)
 WORKING, WAITING = session("select"), session("update", "Lock/transactionid")
 SECONDS = 300
 
@@ -29,7 +36,10 @@ def true(tmp_path_factory):
     folder = tmp_path_factory.mktemp("forged") / "a"
     return make_archive(
         folder, SECONDS,
-        lambda number: Second({WORKING: 2, WAITING: number // 200 * 5}, 50.0, behind(WAITING), {"host_user_cpu": 0.5}),
+        lambda number: Second(
+            {WORKING: 2, WAITING: number // 200 * 5}, 50.0, behind(WAITING), {"host_user_cpu": 0.5},
+            TABLES if number % 60 == 59 else {}, HORIZON if number % 10 == 0 else None,
+        ),
         uses=lambda number: {"select": use(100, 0.5), "update": use(10, 2.0 + number // 200 * 40)},
         texts={"select": "select ?", "update": "update ?"},
     )  # fmt: skip
@@ -63,6 +73,9 @@ def use_it(folder):
             explained = load_explanation(folder, *moments, None)
             assert make_explanation(explained, "0")
             assert explanation_json(explained)
+            against = f"@{START}..@{START + 100}"
+            assert load_periods(folder, *moments, against)
+            export_archive(folder, "csv", folder.with_name(f"tables{begin}"), ArchiveWishes())
         except PgstrataError as error:
             errors.append(error)
     return errors
@@ -156,7 +169,7 @@ MANY = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i 
 @pytest.mark.parametrize(
     ("statement", "what"),
     [
-        (f"{MANY.format(3000)} INSERT INTO event SELECT {START + 250}, 'disk full', '' FROM n", "events"),
+        (f"{MANY.format(3000)} INSERT INTO event SELECT {START + 250}, 'disk full', '', 1 FROM n", "events"),
         (
             f"{MANY.format(3000)} INSERT INTO blocked_second SELECT {START + 250}, 1, 0, i + 9999, 1, 1 FROM n",
             "blocked sessions",

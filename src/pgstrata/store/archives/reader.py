@@ -263,7 +263,7 @@ class _Read:
         )
         seconds = [0.0] * self.number
         for place, covered in self._rows(f"SELECT place, sum(seconds) FROM ({ranked}) GROUP BY 1"):
-            seconds[place] = covered
+            seconds[place] = check_number(covered, "length of an interval")
         sums = ", ".join(f"sum(u.{name})" for name in _USES)
         known = self._rows("SELECT id, key FROM statement")
         wanted = {number: key for number, key in known if key in keys}
@@ -273,7 +273,8 @@ class _Read:
         )
         found = {key: [StatementUse()] * self.number for key in keys}
         for place, number, *values in self._rows(query):
-            found[wanted[number]][place] = StatementUse(**dict(zip(_USES, values, strict=True)))
+            checked = [check_number(value, "counter of a statement") for value in values]
+            found[wanted[number]][place] = StatementUse(**dict(zip(_USES, checked, strict=True)))
         return UseCourses(seconds=tuple(seconds), uses={key: tuple(cells) for key, cells in found.items()})
 
     def relations(self) -> tuple[Mapping[Relation, RelationUse], float | None]:
@@ -286,11 +287,11 @@ class _Read:
             f"SELECT r.name, r.on_table, {sums} FROM relation_interval i JOIN relation_use u ON u.moment = i.moment "
             f"JOIN relation r ON r.id = u.relation WHERE {_INSIDE} GROUP BY 1, 2"
         )
-        uses = {
-            Relation(name=name, table=table): RelationUse(**dict(zip(RELATION_FIELDS, values, strict=True)))
-            for name, table, *values in self._rows(query)
-        }
-        return uses, seconds
+        uses = {}
+        for name, table, *values in take(self._rows(query), "tables and indexes"):
+            checked = [check_number(value, "counter of a table", negative=True) for value in values]
+            uses[Relation(name=name, table=table)] = RelationUse(**dict(zip(RELATION_FIELDS, checked, strict=True)))
+        return uses, None if seconds is None else check_number(seconds, "length of an interval")
 
     def horizons(self) -> tuple[Horizon, ...]:
         """Of each holder that one look at which it held back most."""
@@ -300,7 +301,11 @@ class _Read:
         )
         known = {kind.value for kind in HolderKind}
         return tuple(
-            Horizon(holder=Holder(kind=HolderKind(kind), name=name, pid=pid, state=state), age=age, held=held)
+            Horizon(
+                holder=Holder(kind=HolderKind(kind), name=name, pid=pid, state=state),
+                age=check_count(age, "transactions"),
+                held=check_count(max(0, held), "seconds of a transaction"),
+            )
             for kind, name, pid, state, age, held in self._rows(query)
             if kind in known
         )
