@@ -18,7 +18,18 @@ import numpy as np
 from pgstrata import __version__
 
 # What shortens a benchmark, and so belongs to its figures.
-SHORTENED = ("LOADS", "TRUTH_MINUTES", "VISITS", "PAIRS", "SEEDS", "KINDS", "ROUNDS", "REPETITIONS", "BLOCKS")
+SHORTENED = (
+    "LOADS",
+    "TRUTH_MINUTES",
+    "VISITS",
+    "PAIRS",
+    "SEEDS",
+    "KINDS",
+    "ROUNDS",
+    "REPETITIONS",
+    "BLOCKS",
+    "FAMILIES",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

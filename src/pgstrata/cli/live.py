@@ -1,6 +1,10 @@
 """`pgstrata watch | explain`: live servers, and what commands on their archives have in common."""
 
+import errno
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +13,7 @@ import typer
 from pgstrata.cli.options import Json, NoQueryText, duration_at
 
 if TYPE_CHECKING:
+    from pgstrata.cli.live_screen import LiveScreen
     from pgstrata.report.blocks.model import Document
 
 Archive = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.")]
@@ -53,11 +58,12 @@ def watch(
             "--listen-anywhere", help="Let --listen take an address that other machines can reach: no encryption there."
         ),
     ] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Print lines, also on a terminal; no live screen.")] = False,
 ) -> None:
     """Record a running server: its sessions every second, statements every ten, its statistics, its host.
 
     It only reads, through one connection with short timeouts. Membership in pg_monitor is enough. It goes on when the
-    server is restarted.
+    server is restarted. On a terminal it shows a live screen: throughput, load, statements, blockers.
     """
     from pgstrata.app.watching.endpoint import parse_listen
     from pgstrata.app.watching.watch import Watching, WatchTask
@@ -72,9 +78,11 @@ def watch(
             tell(f"note: {text}")
         if found.metrics:
             tell(f"metrics: {found.metrics}")
+        if screen is not None:
+            screen.open()
 
-    def tell(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+    screen = None if plain else _screen(archive)
+    tell = _say if screen is None else screen.tell
 
     task = WatchTask(
         dsn=dsn,
@@ -89,8 +97,42 @@ def watch(
         seconds=None if duration is None else duration_at(duration, "--duration"),
         listen=parse_listen(listen, anywhere=listen_anywhere),
     )
-    looks = record(task, begun, tell)
-    print(f"{render_count(looks, 'second')} recorded in {archive}")
+    try:
+        looks = record(task, begun, tell, followers=() if screen is None else (screen,))
+    finally:
+        if screen is not None:
+            screen.close()
+    with _unheard():
+        print(f"{render_count(looks, 'second')} recorded in {archive}", flush=True)
+
+
+def _screen(archive: Path) -> "LiveScreen | None":
+    """The live screen, where standard output is a terminal that it can be drawn on."""
+    from pgstrata.system.terminal import open_terminal
+
+    terminal = open_terminal(sys.stdout, os.environ.get("TERM", ""))
+    if terminal is None:
+        return None
+    from pgstrata.cli.live_screen import LiveScreen
+    from pgstrata.cli.live_state import LiveState
+
+    colour = not os.environ.get("NO_COLOR")
+    return LiveScreen(terminal, LiveState(archive=str(archive)), _say, colour=colour, keeps=sys.stderr.isatty())
+
+
+def _say(text: str) -> None:
+    with _unheard():
+        print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """A terminal that was closed hears nothing more: the recorder ends as after Ctrl-C."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
 
 
 def _size_of(text: str) -> int:

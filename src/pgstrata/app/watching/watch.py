@@ -22,6 +22,7 @@ from pgstrata.experiment.hosts import parse_host
 from pgstrata.experiment.keys import WrongValueError
 from pgstrata.hosts.local_dialogue import LocalDialogue
 from pgstrata.model.experiment import HostKind
+from pgstrata.ports.recording import Follower
 from pgstrata.report.live.openmetrics import render_metrics
 from pgstrata.servers.psql_session import PsqlSession
 from pgstrata.store.archives.thinning import Keep
@@ -58,13 +59,19 @@ class Watching:
     metrics: str = ""
 
 
-def watch(task: WatchTask, begun: Callable[[Watching], None], tell: Callable[[str], None]) -> int:
+def watch(
+    task: WatchTask,
+    begun: Callable[[Watching], None],
+    tell: Callable[[str], None],
+    followers: tuple[Follower, ...] = (),
+) -> int:
     """Record a server into an archive; how many looks there were.
 
     Args:
         task: what is asked for.
         begun: called once the server has answered.
         tell: says what happens.
+        followers: are told what is recorded.
 
     Raises:
         UsageError: no connection string, or a limit that makes no sense.
@@ -94,7 +101,7 @@ def watch(task: WatchTask, begun: Callable[[Watching], None], tell: Callable[[st
             ticker=ticker,
             tell=tell,
             query_text=task.query_text,
-            followers=(recent,) if task.listen else (),
+            followers=(*followers, recent) if task.listen else followers,
         )
         url = ""
         if task.listen:
