@@ -9,7 +9,8 @@ from typing import Final
 
 from pgstrata.app.watching.host_feed import HostFeed
 from pgstrata.app.watching.server import LiveServer
-from pgstrata.collectors.live.relations import RelationsReader
+from pgstrata.app.watching.ticker import Dues
+from pgstrata.collectors.live.relations import RelationsReader, relations_period
 from pgstrata.collectors.live.statements import StatementsReader
 from pgstrata.errors import PgstrataError, SqlError
 from pgstrata.ports.session import ServerSession
@@ -55,6 +56,14 @@ class Connected:
         self.counters = None
         self.statements.forget()
         self.relations.forget()
+
+    def wants_relations(self, dues: Dues, soon: int, moment: int) -> bool:
+        """Whether tables are due; the first two looks come soon, so that a short recording has an interval, too."""
+        period = relations_period(int(self.server.said["catalogue"]))
+        if period is None:
+            return False
+        early = dues.come("relations soon", soon, moment) and self.relations.looks < 2  # noqa: PLR2004
+        return dues.come("relations", period, moment) or early
 
     def look(self, statement: str) -> bytes:
         """Ask what is asked again and again: the server prepares it once, where the connection allows it."""

@@ -23,7 +23,7 @@ from pgstrata.collectors.live.counters import (
 )
 from pgstrata.collectors.live.horizon import horizon_statement, read_horizon
 from pgstrata.collectors.live.log import log_statement, read_log_place
-from pgstrata.collectors.live.relations import keep_busiest, relations_period, relations_statement
+from pgstrata.collectors.live.relations import keep_busiest, relations_statement
 from pgstrata.collectors.live.sessions import SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
     IDENTITIES_SINCE,
@@ -161,6 +161,8 @@ class Recorder:
             self._tidy(moment)
 
     def _miss(self, part: Part, why: str, remedy: str) -> None:
+        if not self.query_text:
+            why = why.partition(": ")[0]  # an answer of an unknown shape is quoted
         self._event(EventKind.MISSED, f"{part}: {why}")
         self.tell(f"{part} could not be read: {why}; this is tried again{f' ({remedy})' if remedy else ''}")
 
@@ -240,16 +242,8 @@ class Recorder:
                 attempt(Part.STATEMENTS, lambda: self._count_statements(connected, moment))
             attempt(Part.TEXTS, lambda: self._ask_texts(connected, set()))
             attempt(Part.HORIZON, lambda: self._look_at_horizon(connected, moment))
-        if self._is_due_for_relations(connected, moment):
+        if connected.wants_relations(self._dues, STATEMENTS, moment):
             attempt(Part.RELATIONS, lambda: self._count_relations(connected, moment))
-
-    def _is_due_for_relations(self, connected: Connected, moment: int) -> bool:
-        """The first two looks come soon, so that there is an interval of a short recording, too."""
-        period = relations_period(int(connected.server.said["catalogue"]))
-        if period is None:
-            return False
-        soon = self._dues.come("relations soon", STATEMENTS, moment)
-        return self._dues.come("relations", period, moment) or (soon and connected.relations.looks < 2)  # noqa: PLR2004
 
     def _observe_again(self, connected: Connected) -> None:
         """Rights, extensions and the role of a server change while it is recorded."""
