@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,7 @@ from pgstrata.diagnosis.live.explain import explain
 from pgstrata.diagnosis.live.profile import profile
 from pgstrata.errors import ArchiveError
 from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, EventKind
-from pgstrata.model.explanation import Explained
+from pgstrata.model.explanation import Chosen, Explained
 from pgstrata.model.profile import Profiled
 from pgstrata.store.archives.reader import ArchiveReader
 
@@ -35,12 +36,19 @@ def load_explanation(
         UsageError: a time cannot be read.
     """
     with ArchiveReader.open(archive) as reader:
-        facts = _facts(reader, archive)
+        facts = read_facts(reader, archive)
         chosen = choose_windows(facts, begin, end, against)
-        value = _require(reader.window(chosen.window, facts))
-        reference = _require(reader.window(chosen.comparison, facts))
-        around = reader.window(chosen.around, facts, most=_MOST_AROUND)
         texts = reader.texts() if query_text else {}
+        return explain_chosen(reader, archive, facts, chosen, texts)
+
+
+def explain_chosen(
+    reader: ArchiveReader, archive: Path, facts: ArchiveFacts, chosen: Chosen, texts: Mapping[str, str]
+) -> Explained:
+    """Explain windows that are chosen; ArchiveError where nothing is recorded of one."""
+    value = _require(reader.window(chosen.window, facts))
+    reference = _require(reader.window(chosen.comparison, facts))
+    around = reader.window(chosen.around, facts, most=_MOST_AROUND)
     found = explain(value, reference, around)
     return Explained(archive=str(archive), facts=facts, chosen=chosen, explanation=found, texts=texts)
 
@@ -48,13 +56,14 @@ def load_explanation(
 def load_profile(archive: Path, begin: str | None, end: str | None, *, query_text: bool = True) -> Profiled:
     """What a window of an archive holds by itself; arguments and errors are those of `load_explanation`."""
     with ArchiveReader.open(archive) as reader:
-        facts = _facts(reader, archive)
+        facts = read_facts(reader, archive)
         window = _require(reader.window(choose_window(facts, begin, end)[0], facts))
         texts = reader.texts() if query_text else {}
     return Profiled(archive=str(archive), facts=facts, profile=profile(window), texts=texts)
 
 
-def _facts(reader: ArchiveReader, archive: Path) -> ArchiveFacts:
+def read_facts(reader: ArchiveReader, archive: Path) -> ArchiveFacts:
+    """What the archive says of itself; ArchiveError where nothing is recorded yet."""
     facts = reader.facts()
     if facts is None:
         raise ArchiveError("the archive is empty", where=str(archive), remedy="let `pgstrata watch` run for a while")

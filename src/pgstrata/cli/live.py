@@ -146,6 +146,56 @@ def window(
     _tell(make_profile_document(found, __version__), profile_json(found) if json else None, format_, report)
 
 
+Period = Annotated[
+    str,
+    typer.Option(
+        "--false-alarms-per",
+        metavar="PERIOD",
+        help="The time in which one false alarm is accepted: hour, day, week, month, or a time such as 3d.",
+    ),
+]
+
+
+def incidents(
+    archive: Archive,
+    begin: Begin = None,
+    end: End = None,
+    period: Period = "week",
+    json: Json = False,
+    report: Report = None,
+    format_: Format = None,
+    no_query_text: NoQueryText = False,
+) -> None:
+    """Find out when a live server was slow: search an archive for stretches that were slower than usual.
+
+    What is usual is known from the hour before and, from the fourth day on, from the same time of former days. More
+    demand is no incident; it is listed apart.
+    """
+    from pgstrata import __version__
+    from pgstrata.app.incidents import load_incidents
+    from pgstrata.report.live.incidents import make_incidents
+    from pgstrata.report.live.incidents_json import incidents_json
+
+    _check_format(format_)
+    found = load_incidents(archive, begin, end, rate=_rate_of(period), query_text=not no_query_text)
+    _tell(make_incidents(found, __version__), incidents_json(found) if json else None, format_, report)
+
+
+_PERIODS = {"hour": 3600.0, "day": 86_400.0, "week": 604_800.0, "month": 30 * 86_400.0}
+
+
+def _rate_of(period: str) -> float:
+    """False alarms per second."""
+    from pgstrata.errors import UsageError
+
+    name = period.strip().lower()
+    seconds = _PERIODS.get(name) or duration_at(name, "--false-alarms-per")
+    if seconds < _PERIODS["hour"]:
+        remedy = "give at least 1h: with more false alarms, nobody could tell them from incidents"
+        raise UsageError("the time between false alarms is too short", where="--false-alarms-per", remedy=remedy)
+    return 1 / seconds
+
+
 def _check_format(format_: str | None) -> None:
     from pgstrata.errors import UsageError
 

@@ -11,7 +11,7 @@ import typer
 from pgstrata.cli.answers import gate, reparse, report, show
 from pgstrata.cli.bundle import bundle, unbundle
 from pgstrata.cli.host import host_app
-from pgstrata.cli.live import explain, watch, window
+from pgstrata.cli.live import explain, incidents, watch, window
 from pgstrata.cli.merge import merge
 from pgstrata.cli.options import Budget, Destination, Json, NoQueryText, StudyOption, Threshold, duration_of
 from pgstrata.cli.servers import servers_app
@@ -244,6 +244,7 @@ _COMMANDS: Final[dict[str, Callable[..., None]]] = {
     "watch": watch,
     "explain": explain,
     "window": window,
+    "incidents": incidents,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

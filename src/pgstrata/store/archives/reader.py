@@ -22,7 +22,9 @@ from pgstrata.model.archive import (
     Span,
     StatementUse,
 )
+from pgstrata.model.incidents import LoadStep
 from pgstrata.store.archives.schema import COARSE, DETAILED, read_archive
+from pgstrata.store.archives.steps import read_steps
 
 MOST_CELLS: Final = 240
 MOST_DETAILED: Final = 2 * 3600
@@ -68,6 +70,10 @@ class ArchiveReader:
     def texts(self) -> Mapping[str, str]:
         """Texts of statements by key, those that are known."""
         return dict(self._connection.execute("SELECT key, text FROM statement WHERE text <> ''"))
+
+    def steps(self, span: Span, seconds: int) -> list[LoadStep]:
+        """Load and transactions in steps, as `read_steps` does."""
+        return read_steps(self._connection, span, seconds)
 
     def window(self, span: Span, facts: ArchiveFacts, *, most: int = MOST_CELLS) -> ArchiveWindow:
         """What the archive has of a span; one that is read by the minute is widened to whole minutes.

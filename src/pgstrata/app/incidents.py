@@ -1,0 +1,153 @@
+"""`pgstrata incidents`: an archive searched for stretches that were slower than usual."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pgstrata.app.explain import explain_chosen, read_facts
+from pgstrata.app.live_windows import choose_exactly, choose_window
+from pgstrata.diagnosis.live.detection import LEARNED, LEARNING, STEP, Detector, Told
+from pgstrata.diagnosis.live.memory import KEPT, Memory
+from pgstrata.errors import ArchiveError
+from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, Span
+from pgstrata.model.explanation import Explained
+from pgstrata.model.incidents import DemandChange, Detected, Found, Incident
+from pgstrata.store.archives.reader import ArchiveReader
+
+_MINUTE: Final = 60
+_MOST_EXPLAINED: Final = 20
+"""Incidents that are explained; of more, those that lost most."""
+_MINUTES_LEARNED: Final = 3 * 3600
+"""Seconds that are learned from before a window that is read by the minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivePast:
+    """What an archive holds, for a closer look at an alarm."""
+
+    reader: ArchiveReader
+    facts: ArchiveFacts
+
+    def window(self, span: Span) -> ArchiveWindow | None:
+        """By the second where there are seconds."""
+        begin, end = max(span.begin, self.facts.span.begin), min(span.end, self.facts.span.end)
+        if begin >= end:
+            return None
+        found = self.reader.window(Span(begin=begin, end=end), self.facts, most=end - begin)
+        return found if sum(found.looks) else None
+
+
+def load_incidents(archive: Path, begin: str | None, end: str | None, *, rate: float, query_text: bool = True) -> Found:
+    """Search an archive for incidents.
+
+    Args:
+        archive: its folder.
+        begin: when the search begins, as the user wrote it; None for the archive's beginning.
+        end: when it ends; None for the archive's end.
+        rate: false alarms per second that are allowed.
+        query_text: whether texts of statements are shown.
+
+    Raises:
+        ArchiveError: there is no archive, or nothing is recorded.
+        UsageError: a time cannot be read.
+    """
+    with ArchiveReader.open(archive) as reader:
+        facts = read_facts(reader, archive)
+        span, _ = choose_window(facts, begin, end)
+        texts = reader.texts() if query_text else {}
+        detected = detect(reader, facts, span, rate)
+        explained = tuple(_explain(reader, archive, facts, detected, texts))
+        coarse = facts.detailed_since if span.begin < facts.detailed_since else None
+        gaps = reader.window(span, facts).gaps
+    return Found(
+        archive=str(archive), facts=facts, detected=detected, explained=explained, coarse_until=coarse, gaps=gaps,
+        texts=texts,
+    )  # fmt: skip
+
+
+def detect(reader: ArchiveReader, facts: ArchiveFacts, span: Span, rate: float) -> Detected:
+    """What is found in a span: by seconds where they are kept, before that by minutes."""
+    memory = read_memory(reader, Span(begin=span.begin - KEPT, end=span.end))
+    past = ArchivePast(reader, facts)
+    told: list[Told] = []
+    judged, looked = 0, 0
+    turn = facts.detailed_since
+    if span.begin < turn:
+        # what is usual has to be learned from seconds first
+        upto = min(span.end, turn + LEARNING)
+        detector = Detector(past, memory, step=_MINUTE, rate=rate)
+        for step in reader.steps(Span(begin=span.begin - _MINUTES_LEARNED, end=span.end), _MINUTE):
+            if step.end <= span.begin:
+                detector.learn(step)
+            elif step.end <= upto or detector.active:
+                told += detector.see(step)
+                looked += step.seconds
+                upto = max(upto, step.end)
+        judged += detector.judged
+        limit, last = detector.limit, detector.active
+    else:
+        upto, limit, last = span.begin, None, None
+    if upto < span.end:
+        detector = Detector(past, memory, step=STEP, rate=rate)
+        for step in reader.steps(Span(begin=upto - LEARNED, end=span.end), STEP):
+            if step.end <= upto:
+                detector.learn(step)
+            else:
+                told += detector.see(step)
+                looked += step.seconds
+        judged += detector.judged
+        limit, last = detector.limit, detector.active
+    incidents, demand = _sort(told, last)
+    return Detected(
+        span=span, rate=rate, seconds=looked, judged=judged, incidents=incidents, demand=demand, limit=limit,
+        days=memory.days,
+    )  # fmt: skip
+
+
+def read_memory(reader: ArchiveReader, span: Span) -> Memory:
+    """The minutes of former days."""
+    memory = Memory()
+    for step in reader.steps(span, _MINUTE):
+        memory.add(step.end + 1 - _MINUTE, step.load, step.looks, step.commits)
+    return memory
+
+
+def _sort(told: list[Told], last: Incident | None) -> tuple[tuple[Incident, ...], tuple[DemandChange, ...]]:
+    """Incidents that ended, and the one that lasts; changes of demand."""
+    ended = [each for each in told if isinstance(each, Incident) and each.end is not None]
+    return (
+        (*ended, *([last] if last is not None else [])),
+        tuple(each for each in told if isinstance(each, DemandChange)),
+    )
+
+
+def _explain(
+    reader: ArchiveReader, archive: Path, facts: ArchiveFacts, detected: Detected, texts: Mapping[str, str]
+) -> Iterator[Explained | None]:
+    worst = sorted(detected.incidents, key=lambda each: -lost(each, detected.span.end))[:_MOST_EXPLAINED]
+    before: int | None = None
+    for incident in detected.incidents:
+        yield explain_incident(reader, archive, facts, incident, before, texts) if incident in worst else None
+        before = incident.end
+
+
+def explain_incident(
+    reader: ArchiveReader, archive: Path, facts: ArchiveFacts, incident: Incident, since: int | None,
+    texts: Mapping[str, str],
+) -> Explained | None:  # fmt: skip
+    """An incident against the time before it, from `since` on; None where nothing is known of one of both."""
+    end = min(facts.span.end, facts.span.end if incident.end is None else incident.end)
+    try:
+        chosen = choose_exactly(facts, Span(begin=incident.begin, end=max(end, incident.begin + 1)), since)
+        return explain_chosen(reader, archive, facts, chosen, texts)
+    except ArchiveError:
+        return None
+
+
+def lost(incident: Incident, now: int) -> float:
+    """Seconds that transactions took longer, in all: the longest and the slowest come to most."""
+    seconds = (now if incident.end is None else incident.end) - incident.begin
+    return seconds * (1 - 1 / max(1.0, incident.factor)) * max(incident.load, 1e-9)
