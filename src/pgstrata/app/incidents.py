@@ -18,6 +18,8 @@ from pgstrata.model.incidents import DemandChange, Detected, Found, Incident
 from pgstrata.store.archives.reader import ArchiveReader
 
 _MINUTE: Final = 60
+_SAME: Final = 300
+"""Seconds within which two changes of demand are one."""
 _MOST_EXPLAINED: Final = 20
 """Incidents that are explained; of more, those that lost most."""
 _MINUTES_LEARNED: Final = 3 * 3600
@@ -118,10 +120,14 @@ def read_memory(reader: ArchiveReader, span: Span) -> Memory:
 def _sort(told: list[Told], last: Incident | None) -> tuple[tuple[Incident, ...], tuple[DemandChange, ...]]:
     """Incidents that ended, and the one that lasts; changes of demand."""
     ended = [each for each in told if isinstance(each, Incident) and each.end is not None]
-    return (
-        (*ended, *([last] if last is not None else [])),
-        tuple(each for each in told if isinstance(each, DemandChange)),
-    )
+    demand: list[DemandChange] = []
+    for change in told:
+        if isinstance(change, DemandChange):
+            # one that is found twice is known better the second time
+            if demand and change.begin - demand[-1].begin < _SAME and change.kind is demand[-1].kind:
+                demand.pop()
+            demand.append(change)
+    return (*ended, *([last] if last is not None else [])), tuple(demand)
 
 
 def _explain(

@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 Archive = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.")]
 
 
+Period = Annotated[
+    str,
+    typer.Option(
+        "--false-alarms-per",
+        metavar="PERIOD",
+        help="The time in which one false alarm is accepted: hour, day, week, month, or a time such as 3d.",
+    ),
+]
+
+
 def watch(
     dsn: Annotated[
         str, typer.Argument(metavar="DSN", help="A running server: SERVICE, postgresql://… or host=… dbname=….")
@@ -35,11 +45,20 @@ def watch(
     duration: Annotated[
         str | None, typer.Option("--duration", metavar="TIME", help="Stop after this time; otherwise at Ctrl-C.")
     ] = None,
+    on_incident: Annotated[
+        str | None,
+        typer.Option(
+            "--on-incident",
+            metavar="COMMAND",
+            help="Run this command when an incident begins and when it ends; it reads JSON.",
+        ),
+    ] = None,
+    period: Period = "week",
 ) -> None:
     """Record a running server: its sessions every second, statements every ten, its statistics, its host.
 
     It only reads, through one connection with short timeouts. Membership in pg_monitor is enough. It goes on when the
-    server is restarted.
+    server is restarted. It tells when transactions begin to take longer than usual, and when that ends.
     """
     from pgstrata.app.watching.watch import Watching, WatchTask
     from pgstrata.app.watching.watch import watch as record
@@ -65,6 +84,8 @@ def watch(
         ),
         query_text=not no_query_text,
         seconds=None if duration is None else duration_at(duration, "--duration"),
+        on_incident=on_incident,
+        rate=_rate_of(period),
     )
     looks = record(task, begun, tell)
     print(f"{render_count(looks, 'second')} recorded in {archive}")
@@ -144,16 +165,6 @@ def window(
         return
     found = load_profile(archive, begin, end, query_text=not no_query_text)
     _tell(make_profile_document(found, __version__), profile_json(found) if json else None, format_, report)
-
-
-Period = Annotated[
-    str,
-    typer.Option(
-        "--false-alarms-per",
-        metavar="PERIOD",
-        help="The time in which one false alarm is accepted: hour, day, week, month, or a time such as 3d.",
-    ),
-]
 
 
 def incidents(

@@ -14,8 +14,9 @@ from typing import Final
 
 import numpy as np
 
+from pgstrata.diagnosis.live.demand import LoadRise
 from pgstrata.diagnosis.live.memory import Memory
-from pgstrata.diagnosis.live.suspicion import BEFORE, Examined, Past, examine, locate
+from pgstrata.diagnosis.live.suspicion import BEFORE, ROSE, Examined, Past, examine, locate
 from pgstrata.diagnosis.live.usual import REFERENCE, Score, Usual
 from pgstrata.model.archive import Span
 from pgstrata.model.attribution import ValueInterval
@@ -82,6 +83,7 @@ class Detector:
             Usual(steps=kept, fewest=fewest, padding=1.0, length=length),
             Usual(steps=kept, fewest=fewest, padding=None, length=length),
         )
+        self._rise = LoadRise(steps=kept, fewest=fewest, length=length)
         self._sums = (CumulativeSum(reference=REFERENCE), CumulativeSum(reference=REFERENCE))
         self._recent: deque[tuple[LoadStep, tuple[Score | None, Score | None]]] = deque(maxlen=kept)
         self._episode: _Episode | None = None
@@ -124,9 +126,12 @@ class Detector:
         found = self._watch(step, scores)
         if not found:
             self._keep(step)
+            found = self._watch_load(step)
         return (*told, *found)
 
     def _keep(self, step: LoadStep) -> None:
+        if step.looks:
+            self._rise.keep(step)
         for measure, amounts in zip(self._measures, _amounts(step), strict=True):
             if amounts is not None:
                 measure.add(step.end, *amounts)
@@ -136,6 +141,7 @@ class Detector:
             return
         self._renewed = moment
         self._course = self.memory.usual(moment)
+        self._rise.learn()
         for measure in self._measures:
             measure.learn(self._course)
         bases = [measure.base for measure in self._measures if measure.base is not None]
@@ -172,6 +178,21 @@ class Detector:
             each.clear()
         return (found,)
 
+    def _watch_load(self, step: LoadStep) -> tuple[Told, ...]:
+        """A load that rises while transactions take as long as usual."""
+        begin = self._rise.see(step) if step.looks and math.isfinite(step.commits) else None
+        if begin is None or any(
+            each.value > measure.base.threshold / 2
+            for each, measure in zip(self._sums, self._measures, strict=True)
+            if measure.base is not None
+        ):
+            return ()
+        examined = self._unexamined(begin)
+        self._rise.accept(begin)
+        if examined.kind is not DemandKind.MORE:
+            return ()
+        return (_demand(examined, begin, step, None),)
+
     def _scale(self, number: int) -> float:
         base = self._measures[number].base
         return math.inf if base is None else base.scale
@@ -185,7 +206,7 @@ class Detector:
         known = [scores[measure] for each, scores in self._recent if each.end > begin]
         scores = [score for score in known if score is not None]
         if value is None or reference is None or not sum(reference.looks):
-            examined = self._unexamined(steps, begin)
+            examined = self._unexamined(begin)
         else:
             examined = examine(value, reference)
         if isinstance(examined.kind, DemandKind):
@@ -197,6 +218,7 @@ class Detector:
         )  # fmt: skip
         for each in self._measures:
             each.forget(begin)
+        self._rise.clear()
         self._episode = _Episode(incident=incident, measure=measure, steps=steps, scores=scores, peak=1.0)
         self._episode.incident = self._told(self._episode)
         return self._episode.incident
@@ -228,18 +250,19 @@ class Detector:
         counted = self._scale(_COUNTED) < _MUCH_BETTER * self._scale(_SAMPLED)
         return _COUNTED if number == _COUNTED and counted else _SAMPLED if self._measures[_SAMPLED].base else number
 
-    def _unexamined(self, steps: list[LoadStep], begin: int) -> Examined:
+    def _unexamined(self, begin: int) -> Examined:
+        """By steps alone."""
+        since = [each for each, _ in self._recent if each.end > begin]
         before = [each for each, _ in self._recent if begin - BEFORE < each.end <= begin]
-        throughput, load = _means(steps)
+        throughput, load = _means(since)
         usual_throughput, usual_load = _means(before)
+        kind = DemandKind.MORE if throughput > ROSE * usual_throughput else IncidentKind.SLOWER
         return Examined(
-            kind=IncidentKind.SLOWER, throughput=throughput, usual_throughput=usual_throughput, load=load,
-            usual_load=usual_load,
-        )  # fmt: skip
+            kind=kind, throughput=throughput, usual_throughput=usual_throughput, load=load, usual_load=usual_load
+        )
 
     def _adjust(self, examined: Examined, begin: int, step: LoadStep, scores: list[Score]) -> DemandChange:
         """From more demand on, what comes with it is usual."""
-        assert isinstance(examined.kind, DemandKind)
         for number, measure in enumerate(self._measures):
             kept = [
                 (each.end, *amounts)
@@ -248,11 +271,8 @@ class Detector:
             ]
             measure.replace(kept)
             measure.learn(self._course)
-        return DemandChange(
-            kind=examined.kind, begin=begin, found=step.end, throughput=examined.throughput,
-            usual_throughput=examined.usual_throughput, load=examined.load, usual_load=examined.usual_load,
-            factor=_factor(scores), statements=examined.statements,
-        )  # fmt: skip
+        self._rise.accept(begin)
+        return _demand(examined, begin, step, _factor(scores))
 
     # ------------------------------------------------------------------------------------------------------ ends
 
@@ -327,6 +347,15 @@ class Detector:
             throughput=throughput,
             load=load,
         )
+
+
+def _demand(examined: Examined, begin: int, step: LoadStep, factor: float | None) -> DemandChange:
+    assert isinstance(examined.kind, DemandKind)
+    return DemandChange(
+        kind=examined.kind, begin=begin, found=step.end, throughput=examined.throughput,
+        usual_throughput=examined.usual_throughput, load=examined.load, usual_load=examined.usual_load,
+        factor=factor, statements=examined.statements,
+    )  # fmt: skip
 
 
 def _amounts(step: LoadStep) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:

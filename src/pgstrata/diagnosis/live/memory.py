@@ -5,10 +5,13 @@ Days are those of UTC, so that a change to summer time is a change of what is us
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
+from pgstrata.model.incidents import LoadStep
 from pgstrata.stats.ranks import FloatArray
 
 DAY: Final = 86_400
@@ -44,6 +47,18 @@ class Memory:
         for old in [each for each in self._days if each < day - _MOST_WEEKS * _WEEK]:
             del self._days[old]
             self._smooth.pop(old, None)
+
+    def add_steps(self, steps: Sequence[LoadStep]) -> None:
+        """A minute by its steps."""
+        commits = [step.commits for step in steps if math.isfinite(step.commits)]
+        if commits:
+            begin = (steps[0].end - 1) // _MINUTE * _MINUTE
+            load, looks = math.fsum(step.load for step in steps), sum(step.looks for step in steps)
+            self.add(begin, load, looks, math.fsum(commits) / len(commits))
+
+    def take(self, other: Memory) -> None:
+        """What another one knows, instead of what this one knows."""
+        self._days, self._smooth, self._usual = other._days, {}, (-1, None, 0)
 
     def usual(self, moment: int) -> FloatArray | None:
         """Logarithms of the time per transaction by minute of the day, for the day of a moment; None if not known."""

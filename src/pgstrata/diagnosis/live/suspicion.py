@@ -22,7 +22,7 @@ from pgstrata.stats.shifts import Beginning, find_beginning
 
 BEFORE: Final = 600
 """Seconds before an alarm that it is compared with."""
-_ROSE: Final = 1.1
+ROSE: Final = 1.1
 """Factor of throughput from which on it rose, and below whose inverse it fell."""
 _SURE: Final = 2.0
 """Standard errors by which it has to have risen."""
@@ -115,7 +115,7 @@ def examine(value: ArchiveWindow, reference: ArchiveWindow) -> Examined:
     """
     throughput, before = _mean(throughput_of(value)), _mean(throughput_of(reference))
     load, usual_load = _mean_load(value), _mean_load(reference)
-    fell = throughput * _ROSE < before
+    fell = throughput * ROSE < before
     others = _other_statements(value, reference)
     kind: IncidentKind | DemandKind = IncidentKind.SLOWER
     outcome = _outcome(value, reference)
@@ -147,14 +147,14 @@ def _outcome(value: ArchiveWindow, reference: ArchiveWindow) -> Outcome:
 
 def _rose(throughput: float, before: float, reference: ArchiveWindow) -> bool:
     """Against the scatter of the time before, which is taken for that of a minute."""
-    if throughput <= _ROSE * before:
+    if throughput <= ROSE * before:
         return False
     series = throughput_of(reference)
     known = series[np.isfinite(series)]
     cells = max(1, 60 // reference.cell)
     number = known.size // cells
     if number < 3:  # noqa: PLR2004 - of fewer there is no scatter
-        return throughput > _ROSE**2 * before
+        return throughput > ROSE**2 * before
     means = known[known.size - number * cells :].reshape(number, cells).mean(axis=1)
     return throughput - before > _SURE * float(means.std(ddof=1))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from pgstrata.stats.shifts import scale_of, smallest_found, standard_threshold, 
 
 REFERENCE: Final = math.log(1 / 0.8) / 2
 """Half of what is looked for: throughput that falls by a fifth under the same load. Less than this is never told."""
-LEAST_THRESHOLD: Final = 3 * REFERENCE
+_STEPS: Final = 3
 """At least three steps alarm together, however steady a series is."""
 CLIP: Final = 2.5
 """What one step can add is this part of the threshold."""
@@ -33,6 +33,7 @@ class Base:
     level: float
     scale: float
     threshold: float
+    reference: float
     padding: float
     amount: float
     transactions: float
@@ -43,7 +44,9 @@ class Base:
 
     def smallest(self, steps: int) -> float:
         """The shift, as a logarithm, that 95 % of stretches of so many steps are found at."""
-        return max(smallest_found(self.scale, REFERENCE, self.threshold, steps), REFERENCE + self.threshold / steps)
+        return max(
+            smallest_found(self.scale, self.reference, self.threshold, steps), self.reference + self.threshold / steps
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +67,17 @@ class Usual:
         fewest: from how many on what is usual is known.
         padding: amount that is too small to tell anything; None for a tenth of the usual one.
         length: steps between two false alarms.
+        reference: half of the shift that is looked for, a logarithm.
     """
 
-    def __init__(self, *, steps: int, fewest: int, padding: float | None, length: float) -> None:
+    def __init__(
+        self, *, steps: int, fewest: int, padding: float | None, length: float, reference: float = REFERENCE
+    ) -> None:
         self.fewest = fewest
         self.base: Base | None = None
         self._kept: deque[tuple[int, float, float]] = deque(maxlen=steps)
         self._padding = padding
-        self._length = length
+        self._length, self._reference = length, reference
         self._least = 0.0
 
     def add(self, end: int, amount: float, transactions: float) -> None:
@@ -109,11 +115,17 @@ class Usual:
         scale = scale_of(values)
         if len(self._kept) < 2 * self.fewest:
             scale = max(scale, self._least)
-        reference = round(REFERENCE / scale, 2)
-        least = max(LEAST_THRESHOLD, scale * standard_threshold(reference, self._length))
-        threshold = tail_threshold(values, REFERENCE, self._length, least, CLIP)
+        least = scale * standard_threshold(round(self._reference / scale, 2), self._length)
+        least = max(_STEPS * self._reference, least)
+        threshold = tail_threshold(values, self._reference, self._length, least, CLIP)
         self.base = Base(
-            level=level, scale=scale, threshold=threshold, padding=padding, amount=amount, transactions=typical
+            level=level,
+            scale=scale,
+            threshold=threshold,
+            reference=self._reference,
+            padding=padding,
+            amount=amount,
+            transactions=typical,
         )
 
     def _lift(self, course: FloatArray | None) -> None:
@@ -123,10 +135,8 @@ class Usual:
         expected = float((transactions * np.exp(at_minutes(course, ends))).sum())
         if expected > 0 and amounts.sum() > 0:
             level = max(self.base.level, math.log(float(amounts.sum()) / expected))
-            self.base = Base(
-                level=level, scale=self.base.scale, threshold=self.base.threshold, padding=self.base.padding,
-                amount=float(np.median(amounts)), transactions=float(np.median(transactions)),
-            )  # fmt: skip
+            typical = float(np.median(transactions))
+            self.base = replace(self.base, level=level, amount=float(np.median(amounts)), transactions=typical)
 
     def score(self, amount: float, transactions: float, course: float) -> Score | None:
         """A step against the base; None where there is none yet.

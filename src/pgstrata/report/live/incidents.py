@@ -110,15 +110,36 @@ def say_when(incident: Incident) -> str:
     return f"{begin:%Y-%m-%d} {say_window(Span(begin=incident.begin, end=incident.end))}"
 
 
-def say_incident(incident: Incident) -> str:
+def say_incident(incident: Incident, *, lasts: bool = False) -> str:
     """Transactions took 2.3 times as long, with throughput and load."""
     rate = (
         f"throughput {render_rate(incident.throughput)} instead of {render_rate(incident.usual_throughput)} per second"
     )
     load = f"load {render_sessions(incident.load)} instead of {render_sessions(incident.usual_load)} active sessions"
     if incident.kind is IncidentKind.STALLED:
-        return f"no transaction ended, while sessions were active ({load}; {rate})"
-    return f"transactions took {say_factor(incident.factor)} ({rate}; {load})"
+        ended, were = ("ends", "are") if lasts else ("ended", "were")
+        return f"no transaction {ended}, while sessions {were} active ({load}; {rate})"
+    return f"transactions {'take' if lasts else 'took'} {say_factor(incident.factor)} ({rate}; {load})"
+
+
+def say_begun(incident: Incident, explained: Explained | None) -> str:
+    """Incident since 13:28:20: transactions take 2.3 times as long; where most of that is."""
+    said = f"incident since {local(incident.begin):%H:%M:%S}: {say_incident(incident, lasts=True)}"
+    return f"{said}{_because(explained)}"
+
+
+def say_ended(incident: Incident) -> str:
+    """Incident of 13:28:20 ended at 13:47:20, after 19 min."""
+    end = incident.end or incident.found
+    which = f"the incident of {local(incident.begin):%H:%M:%S}"
+    after = f"after {render_duration(end - incident.begin)}"
+    match incident.ending:
+        case Ending.ADOPTED:
+            return f"{which} has lasted so long that it is what is usual from now on, {after}"
+        case Ending.UNSEEN:
+            return f"{which} was seen until {local(end):%H:%M:%S}, {after}: then nothing was recorded"
+        case _:
+            return f"{which} ended at {local(end):%H:%M:%S}, {after}: {say_incident(incident)}"
 
 
 def say_factor(factor: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pgstrata.model.explanation import Explained
 from pgstrata.model.incidents import Found, Incident
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
-from pgstrata.report.live.incidents import answer_sentences, doubt_sentences, say_first_cause
+from pgstrata.report.live.incidents import answer_sentences, doubt_sentences, say_begun, say_ended, say_first_cause
 
 _INCIDENT: Final = (
     "kind begin begin_interval end ending found factor factor_interval peak throughput usual_throughput load usual_load"
@@ -46,12 +46,15 @@ def incidents_json(found: Found) -> str:
 
 def _incident(incident: Incident, explained: Explained | None) -> Mapping[str, Any]:
     return {
-        **incident_fields(incident),
+        **pick_fields(incident, _INCIDENT),
         "outcome": None if explained is None else explained.explanation.outcome.value,
         "cause": None if explained is None else say_first_cause(explained),
     }
 
 
-def incident_fields(incident: Incident) -> Mapping[str, Any]:
-    """An incident alone."""
-    return pick_fields(incident, _INCIDENT)
+def incident_json(incident: Incident, explained: Explained | None, archive: str) -> str:
+    """What the command of --on-incident reads."""
+    said = say_ended(incident) if incident.end is not None else say_begun(incident, explained)
+    return render_document(
+        {"schema": SCHEMA, "archive": archive, "answer": [said], "incident": _incident(incident, explained)}
+    )
