@@ -20,6 +20,7 @@ from boot import measure_boot
 from boots import measure_boots
 from causes import measure_causes
 from cpu import measure_cpu
+from detection import measure_detection
 from drivers import measure_drivers
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
@@ -104,6 +105,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "causes": measure_causes,
     "anomalies": measure_anomalies,
     "attribution": measure_attribution,
+    "detection": measure_detection,
 }
 
 sys.exit(run_benchmarks(BENCHMARKS, os.environ.get("ONLY"), Path(__file__).parent / "results.json"))

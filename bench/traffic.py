@@ -65,7 +65,8 @@ def make_traffic(kind: str, seconds: int, slow: list[Slow], seed: int) -> Traffi
     steady: 500 transactions per second arrive at random, of 8 ms each. alike: eight clients that are always at work,
     whose throughput is an autoregression with 0.8 from second to second and a scatter of 10 %. daily: arrivals at
     random with a course of the day from 150 to 500 per second, whose transactions take a fifth longer at noon. noisy:
-    eight clients beside other loads that slow them by a half to four times for some seconds, once a minute.
+    eight clients on a machine like that of docs/noise.md: slow noise of 5 %, and for one to six seconds once a minute
+    another load that slows them by a fifth to two and a half times.
     """
     draws = np.random.default_rng(seed)
     moments = np.arange(seconds)
@@ -79,7 +80,7 @@ def make_traffic(kind: str, seconds: int, slow: list[Slow], seed: int) -> Traffi
     elif kind == "alike":
         rate = rate * np.exp(_autoregression(draws, seconds, 0.8, 0.1))
     else:
-        rate = rate * np.exp(draws.normal(0, 0.05, seconds)) / _bursts(draws, seconds)
+        rate = rate * np.exp(_autoregression(draws, seconds, 0.9, 0.05)) / _bursts(draws, seconds)
     keep = np.ones(seconds)
     for each in slow:
         keep[each.begin : each.begin + each.seconds] = 1 - each.fall
@@ -104,7 +105,7 @@ def _bursts(draws: np.random.Generator, size: int) -> np.ndarray:
     slower = np.ones(size)
     for begin in np.nonzero(draws.random(size) < 1 / 60)[0]:
         length = 1 + int(min(5, draws.exponential(2)))
-        slower[begin : begin + length] *= draws.uniform(1.5, 4)
+        slower[begin : begin + length] *= draws.uniform(1.2, 2.5)
     return slower
 
 

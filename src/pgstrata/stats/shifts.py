@@ -27,8 +27,6 @@ _BATCHES: Final = (1, 6)
 _FEW: Final = 3.0
 """By how much the scatter of few batches is raised: by this many batches' share."""
 _GRID: Final = 1.12 ** np.arange(24)
-_CONSTANT: Final = 1.6
-"""Logarithm by which runs are longer than the exponent alone says: that of normal steps with a reference of 1."""
 _SET: Final = -math.log(1 - math.sqrt(0.95))
 """Logarithms of the likelihood within which beginnings are in a set of 95 %."""
 _LONGEST: Final = 2.0
@@ -87,7 +85,7 @@ def tail_threshold(values: FloatArray, reference: float, length: float, least: f
     thresholds = least * _GRID
     steps = (values - reference)[np.newaxis, :]
     limits = (thresholds / clip)[:, np.newaxis]
-    exponent = max(1.0, math.log(length) - _CONSTANT)
+    exponent = max(1.0, math.log(length))
     means = np.exp(exponent / thresholds[:, np.newaxis] * np.clip(steps, -limits, limits)).mean(axis=1)
     fit = np.nonzero(means <= 1)[0]
     return float(thresholds[fit[0]] if fit.size else thresholds[-1])

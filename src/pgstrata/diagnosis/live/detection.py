@@ -37,10 +37,12 @@ _COARSE_STEPS: Final = 20
 _MANY_STEPS: Final = 180
 _PAUSE: Final = 300
 """Seconds without a step after which an incident is over, as far as anybody knows."""
-_AGAIN: Final = 60
-"""Seconds between two times that what is usual is made anew."""
+_AGAIN: Final = 120
+"""Seconds between two times that what is usual is made anew, or five steps if they are longer."""
 _SLACK: Final = 30
 """Seconds before a sum was last zero that a beginning is looked for in."""
+_FEWEST_BEFORE: Final = 60
+"""Looks at the time before that are needed to compare with it; otherwise it is compared with what is usual."""
 _SAMPLED, _COUNTED = 0, 1
 _MUCH_BETTER: Final = 0.5
 _HALF: Final = 1.96
@@ -90,6 +92,7 @@ class Detector:
         self._course: FloatArray | None = None
         self._renewed = 0
         self._last = 0
+        self._resumed = 0
         self._limits: list[float] = []
 
     @property
@@ -114,7 +117,7 @@ class Detector:
         if step.end <= self._last:
             return ()
         paused = self._last and step.end - self._last > self.step + _PAUSE
-        told = self._interrupt() if paused else ()
+        told = self._interrupt(step) if paused else ()
         self._last = step.end
         self._renew(step.end)
         scores = self._score(step)
@@ -126,6 +129,9 @@ class Detector:
         found = self._watch(step, scores)
         if not found:
             self._keep(step)
+            for measure, score in zip(self._measures, scores, strict=True):
+                if score is not None:
+                    measure.remember(step.end, score)
             found = self._watch_load(step)
         return (*told, *found)
 
@@ -137,7 +143,9 @@ class Detector:
                 measure.add(step.end, *amounts)
 
     def _renew(self, moment: int) -> None:
-        if self._episode is not None or moment - self._renewed < max(self.step, _AGAIN):
+        known = any(measure.base is not None for measure in self._measures)
+        due = max(5 * self.step, _AGAIN) if known else self.step
+        if self._episode is not None or moment - self._renewed < due:
             return
         self._renewed = moment
         self._course = self.memory.usual(moment)
@@ -200,12 +208,12 @@ class Detector:
     def _suspect(self, step: LoadStep, number: int) -> Told:
         begin, interval = self._begin(step, number)
         value = self.past.window(Span(begin=begin, end=step.end + 1))
-        reference = self.past.window(Span(begin=begin - max(BEFORE, 10 * self.step), end=begin))
+        reference = self.past.window(Span(begin=self._before(begin), end=begin))
         measure = self._best(number)
         steps = [each for each, _ in self._recent if each.end > begin]
         known = [scores[measure] for each, scores in self._recent if each.end > begin]
         scores = [score for score in known if score is not None]
-        if value is None or reference is None or not sum(reference.looks):
+        if value is None or reference is None or sum(reference.looks) < _FEWEST_BEFORE:
             examined = self._unexamined(begin)
         else:
             examined = examine(value, reference)
@@ -225,9 +233,9 @@ class Detector:
 
     def _begin(self, step: LoadStep, number: int) -> tuple[int, ValueInterval]:
         """Second by second where sessions tell enough, otherwise by the steps of the measure that alarmed."""
-        since = step.end - (self._sums[number].since + 1) * self.step - _SLACK
+        since = max(self._resumed, step.end - (self._sums[number].since + 1) * self.step - _SLACK)
         if self._best(number) == _SAMPLED:
-            whole = self.past.window(Span(begin=since - max(BEFORE, 10 * self.step), end=step.end + 1))
+            whole = self.past.window(Span(begin=self._before(since), end=step.end + 1))
             found = None if whole is None else locate(whole, since, step.end)
             if found is not None:
                 return found[0], ValueInterval(low=found[1], high=found[2])
@@ -245,21 +253,22 @@ class Detector:
         shift = max(REFERENCE, float(np.nanmedian(values[-slow:])))
         return find_beginning(values, shift, base.scale**2)
 
+    def _before(self, moment: int) -> int:
+        return min(moment, max(self._resumed, moment - max(BEFORE, 10 * self.step)))
+
     def _best(self, number: int) -> int:
         """Sessions as sampled, unless what was counted scatters much less."""
         counted = self._scale(_COUNTED) < _MUCH_BETTER * self._scale(_SAMPLED)
         return _COUNTED if number == _COUNTED and counted else _SAMPLED if self._measures[_SAMPLED].base else number
 
     def _unexamined(self, begin: int) -> Examined:
-        """By steps alone."""
-        since = [each for each, _ in self._recent if each.end > begin]
-        before = [each for each, _ in self._recent if begin - BEFORE < each.end <= begin]
-        throughput, load = _means(since)
-        usual_throughput, usual_load = _means(before)
-        kind = DemandKind.MORE if throughput > ROSE * usual_throughput else IncidentKind.SLOWER
-        return Examined(
-            kind=kind, throughput=throughput, usual_throughput=usual_throughput, load=load, usual_load=usual_load
-        )
+        """By steps alone, against what is usual."""
+        throughput, load = _means([each for each, _ in self._recent if each.end > begin])
+        base = self._measures[_SAMPLED].base or self._measures[_COUNTED].base
+        before = throughput if base is None else base.transactions / self.step
+        usual_load = load if base is None else base.amount / self.step
+        kind = DemandKind.MORE if throughput > ROSE * before else IncidentKind.SLOWER
+        return Examined(kind=kind, throughput=throughput, usual_throughput=before, load=load, usual_load=usual_load)
 
     def _adjust(self, examined: Examined, begin: int, step: LoadStep, scores: list[Score]) -> DemandChange:
         """From more demand on, what comes with it is usual."""
@@ -322,7 +331,9 @@ class Detector:
         self._renewed = 0
         return (ended,)
 
-    def _interrupt(self) -> tuple[Told, ...]:
+    def _interrupt(self, step: LoadStep) -> tuple[Told, ...]:
+        """Nothing before the pause is compared with what comes after it second by second."""
+        self._resumed = step.end - step.seconds
         for each in self._sums:
             each.clear()
         if self._episode is None:

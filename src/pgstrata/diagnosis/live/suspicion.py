@@ -170,7 +170,7 @@ def _is_other_mix(
 ) -> bool:
     """Whether most of the extra load is in them, and the others are not slower."""
     extra = sum(others.values())
-    if extra <= _MOSTLY * (load - usual_load) or usual_load <= 0 or throughput <= 0:
+    if not 0 < _MOSTLY * (load - usual_load) < extra or usual_load <= 0 or throughput <= 0:
         return False
     familiar = (load - extra) / throughput / (usual_load / before) if before > 0 else 0.0
     return familiar < math.exp(REFERENCE)

@@ -19,6 +19,8 @@ _STEPS: Final = 3
 """At least three steps alarm together, however steady a series is."""
 CLIP: Final = 2.5
 """What one step can add is this part of the threshold."""
+_LONGER: Final = 3
+"""Times as many steps whose scores are kept."""
 _INFORMATIVE: Final = 5.0
 """Multiple of the padding from which on ratios of single steps are known."""
 
@@ -76,6 +78,7 @@ class Usual:
         self.fewest = fewest
         self.base: Base | None = None
         self._kept: deque[tuple[int, float, float]] = deque(maxlen=steps)
+        self._scores: deque[tuple[int, float]] = deque(maxlen=_LONGER * steps)
         self._padding = padding
         self._length, self._reference = length, reference
         self._least = 0.0
@@ -84,10 +87,16 @@ class Usual:
         """A usual step that ended then."""
         self._kept.append((end, amount, transactions))
 
+    def remember(self, end: int, score: Score) -> None:
+        """How far a usual step was from what was usual then: tails are known from these."""
+        self._scores.append((end, score.weight * score.value))
+
     def forget(self, since: int) -> None:
         """Steps that ended after `since`."""
         while self._kept and self._kept[-1][0] > since:
             self._kept.pop()
+        while self._scores and self._scores[-1][0] > since:
+            self._scores.pop()
 
     def replace(self, steps: list[tuple[int, float, float]]) -> None:
         """From now on these steps are usual, and what is slower than both them and those before is slow."""
@@ -117,6 +126,8 @@ class Usual:
             scale = max(scale, self._least)
         least = scale * standard_threshold(round(self._reference / scale, 2), self._length)
         least = max(_STEPS * self._reference, least)
+        if len(self._scores) >= (self._kept.maxlen or 0):
+            values = np.array([value for _, value in self._scores])
         threshold = tail_threshold(values, self._reference, self._length, least, CLIP)
         self.base = Base(
             level=level,

@@ -31,6 +31,8 @@ MOST_DETAILED: Final = 2 * 3600
 """Seconds of a window from which on it is read by the minute."""
 LONGEST_PAUSE: Final = 5
 """Seconds without a look from which on they are a gap."""
+_LONGEST_INTERVAL: Final = 7200
+"""Seconds that no interval of statements is longer than."""
 _MINUTE: Final = 60
 _COLUMNS: Final = "kind, database, role, application, state, wait_type, event"
 _LIMITS: Final = "limits"
@@ -185,7 +187,9 @@ class _Read:
 
     def statements(self) -> tuple[Mapping[str, StatementUse], float | None, float]:
         """Sums of all intervals whose middle is in the window, the seconds that they cover, transactions in these."""
-        inside = "i.moment - i.seconds / 2 >= :begin AND i.moment - i.seconds / 2 < :end"
+        # the bounds of moments let the index be used
+        near = f"i.moment >= :begin AND i.moment < :end + {_LONGEST_INTERVAL}"
+        inside = f"{near} AND i.moment - i.seconds / 2 >= :begin AND i.moment - i.seconds / 2 < :end"
         ends = "sum(i.seconds), min(i.moment - i.seconds), max(i.moment)"
         ((seconds, first, last),) = self._rows(f"SELECT {ends} FROM statement_interval i WHERE {inside}")
         sums = ", ".join(
