@@ -24,6 +24,8 @@ _TO_SIGMA: Final = 1.4826
 _LEAST_SCALE: Final = 0.01
 _BATCHES: Final = (1, 6)
 """Steps of batches of which the scatter is looked at."""
+_STRETCH: Final = 30
+"""Steps within which the level of a series is taken for the same."""
 _FEW: Final = 3.0
 """By how much the scatter of few batches is raised: by this many batches' share."""
 _GRID: Final = 1.12 ** np.arange(24)
@@ -49,6 +51,19 @@ def standard_threshold(reference: float, length: float) -> float:
     return find_point(lambda threshold: 1 / run_length(reference, threshold), 1 / length) if length > 0 else 0.0
 
 
+def without_level(values: FloatArray) -> FloatArray:
+    """Values against the median of their stretch of `_STRETCH`: a level that changed now and then is no scatter.
+
+    Of fewer than two stretches, against the median of all. Shape (n,); what is more than whole stretches is left out at
+    the beginning.
+    """
+    number = values.size // _STRETCH
+    if number < 2:  # noqa: PLR2004 - one stretch has no other level
+        return values - np.median(values) if values.size else values
+    stretches = values[values.size - number * _STRETCH :].reshape(number, _STRETCH)
+    return np.asarray((stretches - np.median(stretches, axis=1, keepdims=True)).ravel())
+
+
 def scale_of(values: FloatArray) -> float:
     """The standard deviation that single steps would need for sums to scatter as they do, robustly.
 
@@ -56,16 +71,19 @@ def scale_of(values: FloatArray) -> float:
     batches, so that neighbours that are alike count.
 
     Args:
-        values: what was usual, in order of time, shape (n,).
+        values: without their level, in order of time, shape (n,).
     """
     found = _LEAST_SCALE
+    whole = values.size >= 2 * _STRETCH
     for length in _BATCHES:
         number = values.size // length
         if number < 2 * _FEW:
             continue
         means = values[values.size - number * length :].reshape(number, length).mean(axis=1)
         spread = float(np.median(np.abs(means - np.median(means)))) * _TO_SIGMA
-        found = max(found, spread * math.sqrt(length) * (1 + _FEW / number))
+        # a level of its own takes a part of the scatter of each stretch
+        held = 1 - length / _STRETCH if whole else 1.0
+        found = max(found, spread * math.sqrt(length / held) * (1 + _FEW / number))
     return found
 
 

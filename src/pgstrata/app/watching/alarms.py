@@ -84,7 +84,7 @@ class Alarms:
                 return
             end = facts.span.end
             self._memory.take(read_memory(reader, Span(begin=end - KEPT, end=end)))
-            begin = max(facts.detailed_since, end - ADOPTED - LEARNED)
+            begin = end - ADOPTED - LEARNED
             self._detector.past = ArchivePast(reader, facts)
             for step in reader.steps(Span(begin=begin, end=end), STEP):
                 if step.end <= begin + LEARNED:
@@ -92,6 +92,11 @@ class Alarms:
                 else:
                     self._detector.see(step)
             self._detector.past = self._lately
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a cause is being read beside the recorder."""
+        return self._reading and self._causes.empty()
 
     def begin(self, facts: Mapping[str, str], limits: Sequence[str]) -> None:  # noqa: ARG002
         """An incident that lasted when the recorder was stopped still lasts, as far as anybody knows."""

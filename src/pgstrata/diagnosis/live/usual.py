@@ -11,7 +11,7 @@ import numpy as np
 
 from pgstrata.diagnosis.live.memory import at_minutes
 from pgstrata.stats.ranks import FloatArray
-from pgstrata.stats.shifts import scale_of, smallest_found, standard_threshold, tail_threshold
+from pgstrata.stats.shifts import scale_of, smallest_found, standard_threshold, tail_threshold, without_level
 
 REFERENCE: Final = math.log(1 / 0.8) / 2
 """Half of what is looked for: throughput that falls by a fifth under the same load. Less than this is never told."""
@@ -104,6 +104,8 @@ class Usual:
             self._least = self.base.scale
         self._kept.clear()
         self._kept.extend(steps)
+        while self._scores and steps and self._scores[-1][0] >= steps[0][0]:
+            self._scores.pop()
 
     def learn(self, course: FloatArray | None) -> None:
         """Make the base anew of what is kept; `course`: of the day."""
@@ -121,6 +123,7 @@ class Usual:
             return
         level = _level(amounts, expected, informative=amount >= _INFORMATIVE * padding)
         values = np.log((amounts + padding) / (expected * math.exp(level) + padding))
+        values = without_level(values)
         scale = scale_of(values)
         if len(self._kept) < 2 * self.fewest:
             scale = max(scale, self._least)
