@@ -42,6 +42,7 @@ docs: bootstrap ## Write the generated references anew
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/guards.py
 	$(BIN)/python scripts/workloads.py
+	$(BIN)/python scripts/metrics.py
 
 check: lint test ## What has to pass before a change is merged
 

@@ -42,6 +42,7 @@ from recorder import measure_recorder
 from remote import measure_remote
 from reset import measure_reset
 from rounds import measure_rounds
+from scraping import measure_scraping
 from sending import measure_dataset_transfer
 from slices import measure_slices
 from ssh_sampling import measure_ssh_sampling
@@ -77,6 +78,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "perf": measure_perf,
     "watching": measure_watching,
     "recorder": measure_recorder,
+    "scraping": measure_scraping,
     "switch": measure_switch,
     "statements": measure_statements,
     "remote": measure_remote,

@@ -1,6 +1,7 @@
 """The documentation keeps its promises: links lead somewhere, experiments plan, commands exist, references are fresh."""
 
 import importlib.util
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -10,6 +11,7 @@ import typer.cli
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from pgstrata.app.watching.metrics import FAMILIES
 from pgstrata.cli.main import app
 from pgstrata.drivers.registry import driver_capabilities
 from pgstrata.experiment.compose import compose_try
@@ -20,6 +22,7 @@ from pgstrata.model.courses import COURSES, EVENTS
 from pgstrata.model.own_data import DataFile, DumpForm
 from pgstrata.model.plan import HostCapacity
 from pgstrata.plan import make_plan
+from pgstrata.report.live.openmetrics import FamilyType
 from pgstrata.workloads import builtin_workloads
 from root_touches import programs_in_the_table
 
@@ -154,6 +157,70 @@ def test_the_reference_of_workloads_is_fresh():
     spec.loader.exec_module(workloads)
     kept = (ROOT / "docs/reference/workloads.md").read_text()
     assert kept == workloads.render_workloads(), "run `.venv/bin/python scripts/workloads.py`"
+
+
+def test_the_reference_of_metrics_is_fresh():
+    spec = importlib.util.spec_from_file_location("metrics", ROOT / "scripts/metrics.py")
+    metrics = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(metrics)
+    kept = (ROOT / "docs/reference/metrics.md").read_text()
+    assert kept == metrics.render_metrics_reference(), "run `.venv/bin/python scripts/metrics.py`"
+
+
+def expressions_of(dashboard):
+    """What the dashboard asks Prometheus."""
+    for panel in dashboard["panels"]:
+        yield from (target["expr"] for target in panel["targets"])
+    yield from (annotation["expr"] for annotation in dashboard["annotations"]["list"])
+    for variable in dashboard["templating"]["list"]:
+        yield variable.get("definition", "")
+
+
+METRIC = re.compile(r"\bpgstrata_\w+")
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are():
+    dashboard = json.loads((ROOT / "docs/grafana/pgstrata.json").read_text())
+    listed = set(re.findall(r"^\| `(pgstrata_\w+)` \|", (ROOT / "docs/reference/metrics.md").read_text(), re.MULTILINE))
+    assert listed == {family.name for family in FAMILIES}
+    asked = {name for expression in expressions_of(dashboard) for name in METRIC.findall(expression)}
+    assert asked == listed - {"pgstrata_incident_begin_seconds"}
+
+
+def test_labels_in_the_dashboard_and_in_the_documentation_have_values_that_there_are():
+    texts = [
+        *expressions_of(json.loads((ROOT / "docs/grafana/pgstrata.json").read_text())),
+        *((ROOT / "docs" / name).read_text() for name in ("reference/metrics.md", "how-to.md")),
+    ]
+    by_name = {family.name: family for family in FAMILIES}
+    found = [match for text in texts for match in re.finditer(r"(pgstrata_\w+)\{([^}]*)\}", text)]
+    assert found
+    for match in found:
+        family = by_name[match[1]]
+        for label, value in re.findall(r'(\w+)="([^"]*)"', match[2]):
+            assert label == "instance" or (label == family.label and value in family.values), match[0]
+
+
+def test_only_counters_are_taken_as_rates():
+    texts = [
+        *expressions_of(json.loads((ROOT / "docs/grafana/pgstrata.json").read_text())),
+        *((ROOT / "docs" / name).read_text() for name in ("reference/metrics.md", "how-to.md")),
+    ]
+    counters = {family.name for family in FAMILIES if family.type is FamilyType.COUNTER}
+    assert {name for text in texts for name in re.findall(r"(?:rate|increase)\((pgstrata_\w+)", text)} <= counters
+    for expression in texts[:-2]:
+        assert expression.count("_total") == len(re.findall(r"(?:rate|increase)\(pgstrata_\w+_total", expression))
+
+
+def test_panels_of_the_dashboard_do_not_overlap():
+    panels = json.loads((ROOT / "docs/grafana/pgstrata.json").read_text())["panels"]
+    cells = []
+    for place in (panel["gridPos"] for panel in panels):
+        assert place["x"] + place["w"] <= 24
+        columns, rows = range(place["x"], place["x"] + place["w"]), range(place["y"], place["y"] + place["h"])
+        cells += [(x, y) for x in columns for y in rows]
+    assert len(cells) == len(set(cells))
+    assert len({panel["id"] for panel in panels}) == len(panels)
 
 
 def test_the_json_schema_is_fresh():

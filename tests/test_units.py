@@ -14,6 +14,7 @@ from pgstrata.units import (
     render_bytes,
     render_duration,
     render_percent_change,
+    render_share,
     render_value,
 )
 
@@ -67,10 +68,26 @@ def test_what_is_no_ratio_is_refused(text):
 @pytest.mark.parametrize(
     ("size", "text"),
     [(0, "0 B"), (1023, "1023 B"), (1024, "1 kB"), (1536, "1.5 kB"), (1.4 * 1024**3, "1.4 GB"), (5 * 1024**4, "5 TB"),
-     (-2048, "-2 kB")],
+     (-2048, "-2 kB"), (0.00119, "0 B"), (-0.01, "0 B"), (0.34, "0.3 B"), (0.99, "1 B"), (1.5, "1.5 B")],
 )  # fmt: skip
 def test_sizes_are_shown_in_the_largest_fitting_unit(size, text):
     assert render_bytes(size) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0 %"),
+        (0.0061, "0.61 %"),
+        (0.384, "38 %"),
+        (0.994, "99 %"),
+        (0.996, "100 %"),
+        (1.0, "100 %"),
+        (2.5, "250 %"),
+    ],
+)
+def test_a_share_has_two_digits_and_no_exponent(share, text):
+    assert render_share(share) == text
 
 
 @given(st.integers(0, 1023), st.sampled_from(["B", "kB", "MB", "GB", "TB"]))

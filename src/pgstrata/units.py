@@ -112,7 +112,9 @@ def render_count(number: int, noun: str) -> str:
 
 
 def render_bytes(value: float) -> str:
-    """A size with at most three significant digits: 1.4 GB."""
+    """A size with at most three significant digits: 1.4 GB; a mean below 1 with one, and below 0.05 as 0 B."""
+    if abs(value) < 1:
+        return f"{round(value, 1) + 0.0:g} B"
     for unit in ("B", "kB", "MB", "GB"):
         if abs(value) < 1024:  # noqa: PLR2004 - the step between PostgreSQL's units
             return f"{_digits(value)} {unit}"
@@ -138,8 +140,10 @@ def rough_duration(value: float) -> str:
 
 
 def render_share(share: float) -> str:
-    """A share in percent with two digits: 0.6 %, 38 %."""
-    return f"{100 * share:.2g} %"
+    """A share in percent with two digits: 0.6 %, 38 %, 100 %."""
+    percent = 100 * share
+    # from 99.5 on two significant digits would need an exponent
+    return f"{percent:.2g} %" if abs(percent) < 99.5 else f"{percent:.0f} %"  # noqa: PLR2004
 
 
 def render_apart(values: Sequence[str], longest: int, context: int) -> list[str]:

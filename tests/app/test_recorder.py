@@ -1,18 +1,27 @@
 """A recorder goes on whatever becomes of its server, and its archive tells what happened."""
 
+import http.client
 import math
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 
 import pytest
 
 from archives import START
 from fake_clock import FakeClock
+from pgstrata.app.watching.endpoint import parse_listen
+from pgstrata.app.watching.host_feed import HostSecond, OpenedHostFeed
+from pgstrata.app.watching.recent import Recent
 from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
+from pgstrata.app.watching.watch import open_endpoint
 from pgstrata.collectors.live.counters import counters_statement
+from pgstrata.collectors.live.horizon import horizon_statement
+from pgstrata.collectors.live.log import log_statement
+from pgstrata.collectors.live.relations import relations_statement
 from pgstrata.collectors.live.sessions import sessions_statement
-from pgstrata.errors import ArchiveError, HostNotFitError, SessionLostError, SqlError
-from pgstrata.model.archive import EventKind
+from pgstrata.errors import ArchiveError, HostFileError, HostNotFitError, SessionLostError, SqlError
+from pgstrata.model.archive import ArchiveEvent, EventKind
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.model.incidents import Incident, IncidentKind
 from pgstrata.store.archives.reader import ArchiveReader
@@ -28,7 +37,7 @@ class FakeServer:
     def __init__(self):
         self.started, self.system, self.broken, self.commits, self.calls, self.resets = 1000.0, "7", None, 0, 0, "0\t1"
         self.read_only, self.number, self.counting, self.sessions, self.opened = "on", VERSION, "public", 0, 0
-        self.asked = []
+        self.asked, self.scans, self.catalogue = [], 0, 1000
 
     def connect(self):
         if self.broken:
@@ -43,14 +52,21 @@ class FakeServer:
         if "server_version" in statement:
             words = (
                 "18.0", self.number, self.read_only, "t", "f", self.started, "10.0.0.9", "1", "on", self.counting, "5000",
-                "on", "1000", "shop", "0", "100", "128MB",
+                "on", self.catalogue, "shop", "0", "100", "128MB",
             )  # fmt: skip
             return "\t".join(map(str, words))
         if statement == sessions_statement(VERSION):
             return "client backend\tshop\tclerk\tapp\tactive\tLock\ttuple\t42\t\t11\t3\t12\n"
         if statement == counters_statement(VERSION):
-            self.commits += 51
+            self.commits += 60
             return f"database.xact_commit\t{self.commits}\ndatabase.xact_rollback\t0\ndatabase.stats_reset\t1"
+        if statement == log_statement():
+            return "log/postgresql.log\t/data\t1"
+        if statement == horizon_statement():
+            return "session\treports\t77\tidle in transaction\t9000\t600"
+        if statement == relations_statement():
+            self.scans += 10
+            return f"table\tpublic.stock\t\t{self.scans}\t" + "\t".join("5" * 13)
         if "pg_stat_statements_info" in statement:
             return self.resets
         if "string_to_array" in statement:
@@ -82,8 +98,13 @@ class FakeSession:
 
 
 class NoHost:
+    name, user = "local", "me"
+
     def read_files(self, paths):
         return {}
+
+    def run(self, command, **_):
+        raise HostFileError("there is no such file")
 
 
 @pytest.fixture
@@ -95,8 +116,8 @@ class Rig:
     def __init__(self, folder, **more):
         self.folder, self.told, self.server, self.clock = folder, [], FakeServer(), FakeClock(wall=float(START))
         self.recorder = Recorder(
-            connect=self.server.connect, here=NoHost(), archive=ArchiveWriter.open(folder, Keep()),
-            ticker=Ticker(self.clock), tell=self.told.append, **more,
+            connect=self.server.connect, here=OpenedHostFeed(NoHost(), self.clock.monotonic),
+            archive=ArchiveWriter.open(folder, Keep()), ticker=Ticker(self.clock), tell=self.told.append, **more,
         )  # fmt: skip
 
     def run(self, seconds):
@@ -129,8 +150,31 @@ def test_every_second_has_a_look_and_statements_have_one_each_ten(rig):
     assert window.statements["42"].calls == 300
     assert texts["42"] == "update t set a = ?"
     assert "43" not in window.statements, "the recorder's own statements are no load"
-    assert all(40 < rate < 50 for rate in known(window)), "the recorder's own transactions are not the load's"
+    assert all(45 < rate < 60 for rate in known(window)), "the recorder's own transactions are not the load's"
     assert rig.server.opened == 1
+
+
+def test_tables_and_what_holds_back_vacuum_are_recorded(rig):
+    rig.recorder.begin()
+    rig.run(130)
+    _, window, _ = rig.end()
+    ((relation, found),) = window.relations.items()
+    assert (relation.name, relation.is_index) == ("public.stock", False)
+    assert found.sequential_scans == 30
+    assert found.live_rows == 5
+    assert window.relations_counted == pytest.approx(110)
+    (horizon,) = window.horizons
+    assert (horizon.holder.name, horizon.holder.pid, horizon.age, horizon.held) == ("reports", 77, 9000, 600)
+
+
+def test_a_database_with_too_many_tables_is_not_asked_for_them(rig):
+    rig.server.catalogue = 1 << 30
+    rig.recorder.begin()
+    rig.run(70)
+    facts, window, _ = rig.end()
+    assert window.relations_counted is None
+    assert "many_tables" in facts.limits
+    assert relations_statement() not in rig.server.asked
 
 
 def test_a_server_that_restarts_is_reached_again_and_the_gap_is_known(rig):
@@ -228,9 +272,245 @@ def test_a_clock_that_jumps_makes_no_second_come_twice(rig):
     rig.run(10)
     facts, window, _ = rig.end()
     assert sum(window.looks) == 30
-    steps = [event.detail for event in window.events if event.kind is EventKind.CLOCK]
-    assert steps == ["+3600 s", "-1800 s"]
+    steps = {event.detail for event in window.events if event.kind is EventKind.CLOCK}
+    assert steps == {"+3600 s", "-1800 s"}
     assert facts.span.seconds > 3600
+
+
+def moments(heard):
+    return [second.moment - START for second in heard.seconds]
+
+
+def test_moments_follow_a_clock_that_was_set_back(tmp_path):
+    heard = Heard()
+    rig = Rig(tmp_path / "archive", followers=(heard,))
+    rig.recorder.begin()
+    rig.run(20)
+    rig.clock._wall -= 7200
+    rig.run(20)
+    assert moments(heard) == [*range(1, 21), *range(21 - 7200, 41 - 7200)]
+    rig.clock._wall -= 30
+    rig.run(5)
+    assert moments(heard)[40:] == [each - 7200 for each in range(41, 46)], "after a short step back it waits"
+    assert int(rig.clock.wall()) == heard.seconds[-1].moment
+
+
+def test_a_recorder_that_was_set_back_still_reaches_its_server_again(rig):
+    rig.recorder.begin()
+    rig.run(5)
+    rig.server.broken = "gone"
+    rig.run(5)
+    rig.clock._wall -= 7200
+    rig.server.broken = None
+    rig.run(20)
+    assert rig.server.sessions == 1
+
+
+def test_a_machine_that_was_suspended_makes_no_rates_of_what_passed_meanwhile(rig):
+    rig.recorder.begin()
+    rig.run(30)
+    rig.clock._wall += 3600
+    rig.server.commits += 3_600_000
+    rig.server.calls += 3_600_000
+    rig.run(30)
+    _, window, _ = rig.end()
+    assert max(known(window)) < 60
+    assert window.statements["42"].calls == 500
+    assert [gap.seconds for gap in window.gaps] == [3600]
+
+
+def test_seconds_that_are_missed_do_not_keep_back_what_is_due_in_them(tmp_path):
+    heard = Heard()
+    rig = Rig(tmp_path / "archive", followers=(heard,))
+    answer = rig.server.answer
+
+    def slow(statement):
+        if statement == sessions_statement(VERSION):
+            rig.clock.advance(1.5)
+        return answer(statement)
+
+    rig.server.answer = slow
+    rig.recorder.begin()
+    rig.run(1)
+    rig.clock.advance(0.2 if heard.seconds[0].moment % 2 else 1.2)
+    rig.run(90)
+    assert {moment % 2 for moment in moments(heard)[1:]} == {1}
+    assert heard.calls.count("saved") > 30
+    assert sum(second.counted is not None for second in heard.seconds) >= 16
+    with sqlite3.connect(rig.folder / "archive.sqlite") as connection:
+        assert connection.execute("SELECT count(*) FROM look_minute").fetchone() >= (2,)
+    connection.close()
+
+
+def fail_at(rig, wanted, sqlstate, what="no"):
+    """Statements with a text fail from now on; how often they were asked."""
+    answer, asked = rig.server.answer, []
+
+    def fail(statement):
+        if wanted not in statement:
+            return answer(statement)
+        asked.append(statement)
+        raise SqlError(what, sqlstate=sqlstate)
+
+    rig.server.answer = fail
+    return asked
+
+
+COUNTERS = counters_statement(VERSION)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sqlstate", "part", "remedy"),
+    [
+        (COUNTERS, "57014", "statistics of the server", ""),
+        ("pg_stat_statements(", "42P01", "counters of statements", "CREATE EXTENSION"),
+        ("pg_stat_statements_info", "42501", "counters of statements", "GRANT pg_monitor"),
+        ("string_to_array", "57014", "texts of statements", ""),
+    ],
+)
+def test_a_part_that_fails_costs_the_others_nothing_and_is_told_once(rig, wanted, sqlstate, part, remedy):
+    rig.recorder.begin()
+    asked = fail_at(rig, wanted, sqlstate)
+    rig.run(300)
+    _, window, _ = rig.end()
+    assert sum(window.looks) == 300
+    assert ("commits" in window.rates) == (wanted != COUNTERS)
+    assert (window.counted is not None) == (part != "counters of statements")
+    missed = [event.detail for event in window.events if event.kind is EventKind.MISSED]
+    assert missed == [f"{part}: no"]
+    assert len(rig.told) == 1
+    assert remedy in rig.told[0]
+    assert 4 <= len(asked) <= 8, "it is tried again, less and less often"
+
+
+def test_a_part_that_works_again_is_recorded_again(rig):
+    rig.recorder.begin()
+    answer = rig.server.answer
+    fail_at(rig, COUNTERS, "57014")
+    rig.run(30)
+    rig.server.answer = answer
+    rig.run(60)
+    assert len(known(rig.end()[1])) > 30
+
+
+def test_sessions_that_cannot_be_read_cost_neither_counters_nor_statements(rig):
+    rig.recorder.begin()
+    rig.run(5)
+    answer = rig.server.answer
+    fail_at(rig, sessions_statement(VERSION), "57014")
+    rig.run(60)
+    rig.server.answer = answer
+    rig.run(5)
+    _, window, _ = rig.end()
+    assert sum(window.looks) == 10
+    assert len(known(window)) > 60
+    assert window.counted == 60
+
+
+def test_an_answer_of_another_shape_is_no_end(rig, monkeypatch):
+    rig.recorder.begin()
+    monkeypatch.setattr(rig.server, "answer", lambda _: "what\tis\tthis")
+    rig.run(70)
+    assert rig.recorder.looks == 0
+    assert len(rig.told) == 6
+    assert all("could not be read" in told for told in rig.told)
+
+
+def test_counters_of_the_host_that_cannot_be_read_are_no_end(rig):
+    class Strange(NoHost):
+        def read_files(self, paths):
+            return dict.fromkeys(paths, b"postgres cpu x y z")
+
+    answer = rig.server.answer
+    rig.server.answer = lambda statement: answer(statement).replace("10.0.0.9", "")
+    rig.recorder.here = OpenedHostFeed(Strange(), rig.clock.monotonic)
+    rig.recorder.begin()
+    rig.run(20)
+    assert sum(rig.end()[1].looks) == 20
+
+
+@pytest.mark.parametrize(("sqlstate", "verb"), [("26000", "EXECUTE"), ("42P05", "PREPARE"), ("0A000", "EXECUTE")])
+def test_where_statements_cannot_be_prepared_they_are_asked_as_they_are(rig, monkeypatch, sqlstate, verb):
+    rows = FakeSession.rows
+
+    def refuse(session, statement, **more):
+        if statement.startswith(verb):
+            raise SqlError("prepared statement does not exist", sqlstate=sqlstate)
+        return rows(session, statement, **more)
+
+    monkeypatch.setattr(FakeSession, "rows", refuse)
+    rig.recorder.begin()
+    rig.run(30)
+    _, window, _ = rig.end()
+    assert sum(window.looks) == 30
+    assert EventKind.MISSED not in kinds(window)
+    assert window.counted == 20
+
+
+def test_who_is_not_let_in_any_more_is_told_why_and_asks_seldom(rig):
+    rig.recorder.begin()
+    rig.run(5)
+    rig.server.broken = "gone"
+    rig.run(1)
+    rig.server.broken = 'password authentication failed for user "watcher"'
+    tries, connect = [], rig.recorder.connect
+
+    def count():
+        tries.append(1)
+        return connect()
+
+    rig.recorder.connect = count
+    rig.run(900)
+    assert len(tries) <= 4
+    assert [told for told in rig.told if "still no connection" in told] == [
+        'still no connection: password authentication failed for user "watcher"; trying again every 300 s'
+    ]
+
+
+@pytest.mark.parametrize(("name", "value"), [("read_only", "off"), ("number", 90600)])
+def test_a_server_that_must_not_be_watched_any_more_ends_the_recorder(rig, name, value):
+    rig.recorder.begin()
+    rig.run(5)
+    rig.server.broken = "gone"
+    rig.run(1)
+    rig.server.broken = None
+    setattr(rig.server, name, value)
+    with pytest.raises(HostNotFitError):
+        rig.run(10)
+    assert rig.server.sessions == 0
+
+
+def test_what_changes_at_the_server_is_noticed_while_it_is_recorded(tmp_path):
+    heard = Heard()
+    rig = Rig(tmp_path / "archive", followers=(heard,))
+    rig.server.counting = ""
+    rig.recorder.begin()
+    assert "no_extension" in heard.limits
+    rig.run(65)
+    rig.server.counting = "public"
+    rig.run(65)
+    assert "no_extension" not in heard.limits
+    rig.run(30)
+    rig.server.counting = ""
+    rig.run(60)
+    assert any("the extension pg_stat_statements is not in this database" in told for told in rig.told)
+    facts, window, _ = rig.end()
+    assert "no_extension" in facts.limits
+    assert window.counted > 0
+
+
+def test_a_server_that_does_not_say_which_it_is_takes_no_archive_over(rig):
+    rig.recorder.begin()
+    rig.run(5)
+    rig.server.broken, rig.server.system = "gone", ""
+    rig.run(1)
+    rig.server.broken = None
+    rig.run(10)
+    rig.server.broken, rig.server.system = "gone", "8"
+    rig.run(1)
+    rig.server.broken = None
+    with pytest.raises(ArchiveError, match="another server"):
+        rig.run(10)
 
 
 def test_an_error_of_the_server_is_told_once_and_looks_go_on(rig, monkeypatch):
@@ -246,8 +526,9 @@ def test_an_error_of_the_server_is_told_once_and_looks_go_on(rig, monkeypatch):
     monkeypatch.setattr(rig.server, "answer", answer)
     rig.run(5)
     _, window, _ = rig.end()
-    assert kinds(window).count(EventKind.MISSED) == 1
-    assert len(rig.told) == 1
+    missed = [event.detail.partition(":")[0] for event in window.events if event.kind is EventKind.MISSED]
+    assert missed == ["sessions", "statistics of the server"]
+    assert len(rig.told) == 2
     assert sum(window.looks) == 8
 
 
@@ -326,6 +607,7 @@ def test_followers_are_told_what_is_recorded(tmp_path):
     assert all(second.look is not None for second in heard.seconds)
     rates = [second.server["commits"] for second in heard.seconds if second.server]
     assert rates == pytest.approx(known(window), abs=0.001)
+    assert sum(second.server_seconds for second in heard.seconds) == pytest.approx(39)
     counted = [second.counted for second in heard.seconds if second.counted]
     assert sum(each.uses["42"].calls for each in counted) == window.statements["42"].calls
     assert math.fsum(each.spent for each in counted) > 0
@@ -373,3 +655,78 @@ def test_seconds_without_a_connection_have_no_look(tmp_path):
     rig.run(5)
     rig.end()
     assert [second.look is None for second in heard.seconds] == [False] * 5 + [True] * 5
+
+
+class TalkingHost:
+    """The server's host with a log; `broken` is what it fails with."""
+
+    name, reads_log = "ssh:db1", True
+
+    def __init__(self, backends=(1,)):
+        self.backends, self.places, self.broken = backends, [], None
+
+    def runs(self, backend):
+        return backend in self.backends
+
+    def aim(self, place):
+        self.places.append(place)
+
+    def read(self, moment):
+        if self.broken:
+            raise HostFileError(self.broken)
+        events = (ArchiveEvent(moment=moment, kind=EventKind.ERRORS, times=3),) if moment % 10 == 0 else ()
+        return HostSecond(rates={"host_user_cpu": 0.5}, events=events)
+
+    def close(self):
+        pass
+
+
+def test_the_named_host_is_read_and_its_log_counted(tmp_path):
+    heard, there = Heard(), TalkingHost()
+    rig = Rig(tmp_path / "archive", there=there, followers=(heard,))
+    rig.recorder.begin()
+    rig.run(40)
+    facts, window, _ = rig.end()
+    assert "no_host" not in facts.limits
+    assert set(window.rates["host_user_cpu"]) == {0.5}
+    errors = [event for event in window.events if event.kind is EventKind.ERRORS]
+    assert [event.times for event in errors] == [3, 3, 3, 3]
+    assert heard.events.count(EventKind.ERRORS) == 4
+    assert there.places[0].path == "/data/log/postgresql.log"
+
+
+def test_a_host_on_which_the_server_does_not_run_is_refused(tmp_path):
+    rig = Rig(tmp_path / "archive", there=TalkingHost(backends=()))
+    with pytest.raises(HostNotFitError, match="the server does not run on ssh:db1"):
+        rig.recorder.begin()
+    assert rig.server.sessions == 0
+
+
+def test_a_host_that_fails_is_told_once_and_sessions_are_recorded(tmp_path):
+    there = TalkingHost()
+    rig = Rig(tmp_path / "archive", there=there)
+    rig.recorder.begin()
+    there.broken = "no space"
+    rig.run(30)
+    assert sum(rig.end()[1].looks) == 30
+    assert sum("no space" in told for told in rig.told) == 1
+
+
+def test_metrics_of_a_recorder_are_offered_while_it_is_at_work(tmp_path):
+    recent = Recent()
+    rig = Rig(tmp_path / "archive", followers=(recent,))
+    endpoint = open_endpoint(parse_listen("127.0.0.1:0", anywhere=False), rig.recorder, recent)
+    try:
+        rig.recorder.begin()
+        answer, before = rig.server.answer, len(rig.server.asked)
+        rig.server.answer = lambda statement: rig.clock.advance(0.01) or answer(statement)
+        rig.run(10)
+        with closing(http.client.HTTPConnection(endpoint.url.split("/")[2], timeout=60)) as connection:
+            connection.request("GET", "/metrics")
+            lines = connection.getresponse().read().decode().splitlines()
+    finally:
+        endpoint.close()
+    took = next(float(line.split()[1]) for line in lines if line.startswith("pgstrata_recorder_look_seconds_total "))
+    assert took == pytest.approx(0.01 * (len(rig.server.asked) - before), abs=1e-5)
+    assert {"pgstrata_up 1", "pgstrata_recorder_looks_total 10", 'pgstrata_load{class="Lock"} 1'} <= set(lines)
+    assert not [line for line in lines if "shop" in line or "clerk" in line or "update" in line.lower()]

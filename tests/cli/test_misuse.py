@@ -41,6 +41,9 @@ def place(tmp_path):
         ("servers fetch 99", 2, "'99' cannot be fetched\n  -> use one of embedded"),
         ("servers check ./x", 2, "'./x' is not a server that can be checked\n  -> use embedded"),
         ("servers check prefix:/nowhere/at/all", 2, "there is no bin/postgres"),
+        ("watch host=x --archive a --listen 0.0.0.0:9790", 2, "--listen: other machines can reach 0.0.0.0:9790"),
+        ("watch host=x --archive a --listen 9790", 2, "--listen: '9790' is not an address to listen at\n  -> write"),
+        ("watch host=x --archive a --listen-anywhere", 2, "--listen-anywhere needs --listen\n  -> "),
         ("init good.toml", 2, "good.toml: there is such a file already"),
     ],
 )

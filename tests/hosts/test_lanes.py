@@ -109,16 +109,23 @@ def test_threads_are_used_again_and_outlive_the_works():
 
 
 def test_the_turn_is_kept_while_the_process_acts_as_somebody_else(monkeypatch):
-    others, held = [], threading.Event()
+    others, held, begun = [], threading.Event(), threading.Event()
 
     def acting():
+        begun.set()
         monkeypatch.setattr(users, "_acting", ["somebody"])
         with waiting():
             held.wait(0.1)
         assert not others
         monkeypatch.setattr(users, "_acting", [])
 
-    ThreadLanes()([acting, lambda: others.append(True)])
+    def other():
+        # whichever has the first turn
+        with waiting():
+            begun.wait(60)
+        others.append(True)
+
+    ThreadLanes()([acting, other])
     assert others
 
 

@@ -2,9 +2,11 @@
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 
 import program
 from databases import CLEAN, ask, dsn
+from pgstrata.collectors.live.horizon import horizon_statement
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
 
@@ -24,7 +27,7 @@ SCRIPT = """
 UPDATE stock SET pieces = pieces + 1 WHERE id = :id AND note <> 'canary-constant';
 \\sleep 20 ms
 """
-QUIET, BLOCKED = 7, 6
+QUIET, BLOCKED = 22, 6
 
 
 @pytest.fixture(scope="module")
@@ -47,21 +50,39 @@ def here(sandbox, *arguments):
     return program.run_here(sandbox.root, sandbox.environ, *arguments)
 
 
-def load(shop, folder, seconds):
+def load(shop, folder):
     script = folder / "script.sql"
     script.write_text(SCRIPT)
     pgbench = Path(shop["psql"]).with_name("pgbench")
     return subprocess.Popen(
-        [pgbench, "-n", "-c", "4", "-T", str(seconds), "-f", script, dsn(shop, "watched")],
+        [pgbench, "-n", "-c", "4", "-T", "600", "-f", script, dsn(shop, "watched")],
         env={**CLEAN, "PGAPPNAME": "shop"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
 
-def block(shop, seconds):
-    """A transaction that changes all rows, and then does nothing for a while."""
-    script = f"BEGIN; UPDATE stock SET pieces = pieces;\n\\! sleep {seconds}\nCOMMIT;"
-    words = [shop["psql"], "-X", "-q", "-d", dsn(shop, "watched"), "-f", "-"]
-    subprocess.run(words, input=script, text=True, check=True, env={**CLEAN, "PGAPPNAME": "night job"})
+def await_looks(archive, least, *, since=0.0):
+    """Until the recorder has looked so often since a moment, however busy the machine is."""
+    query, path = "SELECT count(*), max(moment) FROM look_second WHERE moment > ?", archive / "archive.sqlite"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            if connection.execute(query, (since,)).fetchone()[0] >= least:
+                return
+        time.sleep(0.2)
+    raise AssertionError("the recorder did not look")
+
+
+def block(shop, archive, looks):
+    """A transaction that changes all rows, and then does nothing for so many looks; the moment of its end."""
+    words = [shop["psql"], "-X", "-q", "-d", dsn(shop, "watched")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, text=True, env={**CLEAN, "PGAPPNAME": "night job"}) as session:
+        session.stdin.write("BEGIN; UPDATE stock SET pieces = pieces;\n")
+        session.stdin.flush()
+        await_looks(archive, looks, since=time.time() + 1)
+        end = time.time()
+        session.stdin.write("COMMIT;\n")
+        session.stdin.close()
+    return end
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +91,14 @@ def recorded(shared_sandbox, shop, tmp_path_factory):
     folder = tmp_path_factory.mktemp("watch")
     recorder = start(shared_sandbox, shop, folder / "archive")
     assert "recording PostgreSQL" in recorder.stderr.readline()
-    bench = load(shop, folder, QUIET + BLOCKED + 3)
-    time.sleep(QUIET)
+    archive = folder / "archive"
+    bench = load(shop, folder)
+    await_looks(archive, QUIET)
     begin = time.time()
-    block(shop, BLOCKED)
-    end = time.time()
+    end = block(shop, archive, BLOCKED)
+    subprocess.run([shop["psql"], "-X", "-d", dsn(shop, "watched"), "-c", "SELECT 1 / 0"], capture_output=True)
+    await_looks(archive, 2, since=time.time())
+    bench.terminate()
     bench.wait()
     recorder.send_signal(signal.SIGINT)
     out, err = recorder.communicate(timeout=30)
@@ -90,7 +114,7 @@ def moment(seconds):
 
 def explain(sandbox, recorded, *more):
     archive, begin, end = recorded
-    times = ("--from", moment(begin + 1), "--to", moment(end - 1))
+    times = ("--from", moment(begin + 1), "--to", moment(end))
     return sandbox.pgstrata("explain", archive, *times, *more)
 
 
@@ -121,6 +145,40 @@ def test_the_answer_says_it_in_words_and_on_a_page(sandbox, recorded, tmp_path):
     assert "Lock/" in words
     assert "update stock set pieces = pieces" in page.read_text()
     assert "<svg" in page.read_text()
+
+
+def test_tables_and_what_holds_back_vacuum_are_recorded(sandbox, recorded):
+    archive, _, _ = recorded
+    done = sandbox.pgstrata("window", archive, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    tables = {each["name"]: each for each in found["relations"]}
+    assert tables["public.stock"]["updated"] > 0
+    assert any(each["table"] == "public.stock" for each in found["relations"] if each["name"].endswith("_pkey"))
+
+
+def test_errors_in_the_servers_log_are_counted(sandbox, recorded):
+    done = sandbox.pgstrata("explain", recorded[0], "--from", moment(recorded[1]), "--json")
+    found = json.loads(done.stdout)
+    assert "no_log" not in found["limits"], "its standard error goes to a file"
+    errors = [event for event in found["window"]["events"] if event["kind"] == "errors"]
+    assert sum(event["times"] for event in errors) == 1
+
+
+def test_an_open_transaction_is_what_holds_back_vacuum(shop):
+    words = [shop["psql"], "-X", "-q", "-d", dsn(shop, "watched")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, text=True, env={**CLEAN, "PGAPPNAME": "night job"}) as session:
+        session.stdin.write("BEGIN; UPDATE stock SET pieces = pieces WHERE id = 20;\n")
+        session.stdin.flush()
+        deadline, rows = time.monotonic() + 30, []
+        while not rows and time.monotonic() < deadline:
+            rows = [row for row in ask(shop, "watched", horizon_statement()) if row[1] == "night job"]
+        session.stdin.close()
+    ((kind, _, pid, state, age, held),) = rows
+    assert (kind, state) == ("session", "idle in transaction")
+    assert int(pid) > 0
+    assert int(age) >= 1
+    assert int(held) >= 0
 
 
 def test_no_constant_of_a_statement_reaches_the_archive(recorded, shop):

@@ -1,5 +1,6 @@
 """A live server in words: the answer first, incident only where it was one, and foreign text is text."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -9,7 +10,18 @@ import pytest
 from archives import BLOCKER, behind, session, use
 from pgstrata.diagnosis.live.explain import explain
 from pgstrata.diagnosis.live.profile import profile
-from pgstrata.model.archive import ArchiveEvent, ArchiveFacts, ArchiveWindow, EventKind, Span
+from pgstrata.model.archive import (
+    ArchiveEvent,
+    ArchiveFacts,
+    ArchiveWindow,
+    EventKind,
+    Holder,
+    HolderKind,
+    Horizon,
+    Relation,
+    RelationUse,
+    Span,
+)
 from pgstrata.model.explanation import Chosen, Explained, Outcome
 from pgstrata.model.profile import Profiled
 from pgstrata.report.blocks.markdown import emit_markdown
@@ -17,6 +29,7 @@ from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.blocks.text import emit_text
 from pgstrata.report.json.documents import render_document
 from pgstrata.report.live.document import make_explanation
+from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.json import explanation_json
 from pgstrata.report.live.limits import LIMITS, say_limits
 from pgstrata.report.live.profile import make_profile_document, profile_json
@@ -177,3 +190,80 @@ def test_since_when_and_until_when_is_said_with_intervals():
     assert "The change began at" in words(found)
     assert "its end was not seen" in words(found)
     assert '"end": null' in explanation_json(found)
+
+
+STOCK, PKEY = Relation(name="public.stock"), Relation(name="public.stock_pkey", table="public.stock")
+REPORTS = Horizon(
+    holder=Holder(kind=HolderKind.SESSION, name=NASTY, pid=77, state="idle in transaction"), age=90_000, held=600
+)
+
+
+def with_tables(found, scans=(0.0, 40.0), rows=(0.0, 4e6)):
+    """The same explanation with a table that is scanned otherwise, and with an index that is no longer used."""
+    draws = np.random.default_rng(3)
+    sides = []
+    for each, commits, begin in ((1, 20.0, BEGIN), (0, 100.0, BEGIN - 240)):
+        size = 120 if each else 240
+        load = draws.poisson(4 if each else 1, size).tolist()
+        uses = {
+            STOCK: RelationUse(sequential_scans=60 * scans[each], sequential_rows=60 * rows[each], updated=600.0),
+            PKEY: RelationUse(index_scans=0.0 if each else 6000.0),
+        }
+        rates = (commits * draws.normal(1, 0.05, size)).tolist()
+        horizons = (REPORTS,) if each else ()
+        sides.append(window({CPU: load}, rates, begin=begin, relations=uses, relations_counted=60.0, horizons=horizons))
+    return replace(found, explanation=explain(*sides))
+
+
+def test_a_table_that_is_now_scanned_sequentially_is_named():
+    found = with_tables(made((4, 1), (20, 100)))
+    (said,) = [text for text in answer_sentences(found) if "sequentially" in text]
+    assert said.startswith("The table public.stock was scanned sequentially 40 times per second instead of 0")
+    text = words(found)
+    assert "0 → 40" in text
+    assert "public.stock_pkey on public.stock" in text
+
+
+@pytest.mark.parametrize(
+    ("scans", "rows"), [((40.0, 42.0), (1e6, 4e6)), ((0.0, 0.01), (0.0, 4e6)), ((9.0, 40.0), (10.0, 8.0))]
+)
+def test_a_table_that_is_scanned_as_before_or_hardly_is_not_told(scans, rows):
+    found = with_tables(made((4, 1), (20, 100)), scans, rows)
+    assert not any("sequentially" in text for text in answer_sentences(found))
+
+
+def test_who_holds_back_vacuum_is_shown_and_foreign_text_is_text():
+    found = with_tables(made((4, 1), (20, 100)))
+    page = emit_page(make_explanation(found, "1"))
+    assert "What held back vacuum" in page
+    assert "90,000 transactions" in page
+    assert "<script>alert" not in page
+    assert "\x1b" not in page
+    (horizon,) = json.loads(explanation_json(found))["horizons"]
+    assert (horizon["kind"], horizon["pid"], horizon["held"]) == ("session", 77, 600)
+
+
+def test_a_window_by_itself_shows_its_tables():
+    size = 60
+    alone = window(
+        {CPU: [1] * size}, [100.0] * size, relations={STOCK: RelationUse(sequential_scans=120.0, blocks_hit=600.0)},
+        relations_counted=60.0, horizons=(REPORTS,),
+    )  # fmt: skip
+    facts = ArchiveFacts(span=alone.span, facts={}, limits=(), detailed_since=BEGIN)
+    found = Profiled(archive="shop", facts=facts, profile=profile(alone), texts={})
+    text = emit_text(make_profile_document(found, "1"))
+    assert "public.stock" in text
+    (relation,) = json.loads(profile_json(found))["relations"]
+    assert (relation["name"], relation["sequential_scans"], relation["blocks_hit"]) == ("public.stock", 2.0, 10.0)
+
+
+def test_few_events_are_listed_and_many_of_a_kind_are_summed_up():
+    errors = [ArchiveEvent(moment=BEGIN + n, kind=EventKind.ERRORS, times=2) for n in range(100)]
+    checkpoint = ArchiveEvent(moment=BEGIN + 5, kind=EventKind.CHECKPOINT, detail=f"wal {NASTY}")
+    temporary = ArchiveEvent(moment=BEGIN + 1, kind=EventKind.TEMPORARY, detail="5 bytes", times=3)
+    lines = list(event_lines([*errors, checkpoint, temporary]))
+    assert len(lines) == 3
+    assert lines[0].endswith("temporary files: 5 bytes (3 times)")
+    assert "checkpoint started: wal" in lines[1]
+    assert "\x1b" not in lines[1]
+    assert lines[2].startswith("errors: 200 from ")

@@ -71,3 +71,9 @@ def test_the_limit_is_beyond_the_interval():
     found = estimate(0.3, (0.01, 0.01), (20, 20))
     assert found.low < 0.3 < found.high
     assert found.limit > found.high - 0.3
+
+
+def test_a_variance_that_rounding_left_below_zero_is_none():
+    found = estimate(0.0, (-3e-21, -3e-21), (9, 9))
+    assert (found.low, found.high, found.p) == (0.0, 0.0, 1.0)
+    assert estimate(1.0, (-3e-21, 0.01), (9, 9)) == estimate(1.0, (0.0, 0.01), (9, 9))

@@ -12,7 +12,17 @@ import pytest
 
 from archives import BLOCKER, START, Second, behind, make_archive, session, use
 from pgstrata.errors import ArchiveError, DiskFullError
-from pgstrata.model.archive import ArchiveEvent, EventKind, SessionsLook, Span
+from pgstrata.model.archive import (
+    ArchiveEvent,
+    EventKind,
+    Holder,
+    HolderKind,
+    Horizon,
+    Relation,
+    RelationUse,
+    SessionsLook,
+    Span,
+)
 from pgstrata.store.archives import writer as writing
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.store.archives.schema import ARCHIVE, ArchiveInUseError
@@ -186,6 +196,40 @@ def test_seconds_become_minutes_with_age_and_the_load_stays_the_same(tmp_path):
     assert (recent.unit, sum(recent.looks)) == (1, 300)
 
 
+STOCK, PKEY = Relation(name="public.stock"), Relation(name="public.stock_pkey", table="public.stock")
+SLOT = Holder(kind=HolderKind.SLOT, name="old_standby")
+
+
+def with_tables(number):
+    """A second of an hour: each minute tables are counted, and vacuum is held back more and more."""
+    uses = {STOCK: RelationUse(sequential_scans=3.0, dead_rows=float(number)), PKEY: RelationUse(index_scans=6.0)}
+    horizon = Horizon(holder=SLOT, age=1000 + number, held=0) if number % 10 == 0 else None
+    return Second({WORKING: 1}, relations=uses if number % 60 == 59 else {}, horizon=horizon)
+
+
+def test_tables_and_oldest_snapshots_stay_the_same_when_they_are_thinned(tmp_path):
+    folder = make_archive(tmp_path / "a", 7200, with_tables)
+    before = read(folder)[1]
+    assert before.relations_counted == 7200.0
+    assert before.relations == {
+        STOCK: RelationUse(sequential_scans=360.0, dead_rows=7199.0), PKEY: RelationUse(index_scans=720.0)
+    }  # fmt: skip
+    assert before.horizons == (Horizon(holder=SLOT, age=8190, held=0),)
+    writer = ArchiveWriter.open(folder, Keep(detail=3600, total=DAY))
+    writer.tidy(START + 7200)
+    writer.close()
+    after = read(folder)[1]
+    assert after.relations == before.relations
+    assert after.relations_counted == before.relations_counted
+    assert after.horizons == before.horizons
+    assert counts(folder, "relation_interval")[0] == 66
+    writer = ArchiveWriter.open(folder, Keep(detail=3600, total=3600))
+    writer.tidy(START + 14400)
+    writer.close()
+    with closing(sqlite3.connect(folder / ARCHIVE)) as connection:
+        assert connection.execute("SELECT count(*) FROM relation").fetchone() == (0,)
+
+
 def test_what_is_older_than_it_may_be_is_gone_with_its_names(tmp_path):
     folder = tmp_path / "a"
     make_archive(folder, 60, lambda _: Second({session("old"): 1}))
@@ -271,3 +315,31 @@ def test_events_tell_when_something_happened(tmp_path):
     writer.close()
     _, window, _ = read(tmp_path / "a")
     assert [(event.kind, event.detail) for event in window.events] == [(EventKind.LOST, "gone")]
+
+
+@pytest.mark.parametrize("most", [1, 7, 240])
+def test_what_was_counted_in_cells_adds_up_to_the_window(tmp_path, most):
+    numbers = itertools.count(1)
+    folder = make_archive(
+        tmp_path / "a", 300, lambda _: Second({WORKING: 1}),
+        uses=lambda _: {"select": use(next(numbers), 0.5, 3.0), "other": use(1, 1.0)},
+    )  # fmt: skip
+    with ArchiveReader.open(folder) as reader:
+        facts = reader.facts()
+        span = Span(begin=START + 40, end=START + 250)
+        window = reader.window(span, facts)
+        found = reader.use_courses(span, ("select", "unknown"), most=most)
+    assert set(found.uses) == {"select", "unknown"}
+    assert len(found.seconds) == min(most, 21)
+    assert sum(found.seconds) == window.counted == 210.0
+    whole = window.statements["select"]
+    assert sum(cell.calls for cell in found.uses["select"]) == whole.calls
+    assert sum(cell.blocks_hit for cell in found.uses["select"]) == whole.blocks_hit
+    assert {cell.calls for cell in found.uses["unknown"]} == {0.0}
+
+
+def test_a_window_without_counts_has_no_cells_of_them(tmp_path):
+    folder = make_archive(tmp_path / "a", 30, lambda _: Second({WORKING: 1}))
+    with ArchiveReader.open(folder) as reader:
+        found = reader.use_courses(Span(begin=START, end=START + 30), ("select",))
+    assert (found.seconds, found.uses) == ((), {"select": ()})

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from pgstrata.model.archive import ArchiveEvent, Blocking, EventKind, SessionClass, SessionsLook, StatementUse
+from pgstrata.model.archive import ArchiveEvent, Blocking, EventKind, Horizon, SessionClass, SessionsLook, StatementUse
 from pgstrata.ports.recording import Counted
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
@@ -31,6 +31,8 @@ class Second:
     commits: float = 100.0
     blocked: dict = field(default_factory=dict)
     host: dict = field(default_factory=dict)
+    relations: dict = field(default_factory=dict)
+    horizon: Horizon | None = None
 
 
 def make_archive(folder, seconds, tell, *, begin=START, keep=None, uses=None, facts=None, texts=None):
@@ -45,6 +47,10 @@ def make_archive(folder, seconds, tell, *, begin=START, keep=None, uses=None, fa
             writer.add_server(moment, 1.0, {"commits": second.commits, "connections": 10.0})
         if second.host:
             writer.add_host(moment, 1.0, second.host)
+        if second.relations:
+            writer.add_relations(moment + 1, 60.0, second.relations)
+        if second.horizon is not None:
+            writer.add_horizon(moment, second.horizon)
         if uses and number % 10 == 9:
             writer.add_counted(moment + 1, counted(uses(number)))
         if number % 600 == 599:

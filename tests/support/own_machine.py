@@ -32,7 +32,7 @@ mount --bind "$folder/units" /etc/systemd/system
 exec "$@"
 """
 _NAMESPACES = ("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc")
-_SECONDS = 180
+_SECONDS = 600
 _REBOOTS = ("this machine boots", "the host is rebooting")
 
 

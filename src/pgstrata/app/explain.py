@@ -8,10 +8,13 @@ from typing import Final
 
 from pgstrata.app.live_windows import choose_window, choose_windows, say_span
 from pgstrata.diagnosis.live.explain import explain
+from pgstrata.diagnosis.live.periods import compare_periods
 from pgstrata.diagnosis.live.profile import profile
+from pgstrata.diagnosis.live.uses import longest_statements
 from pgstrata.errors import ArchiveError
-from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, EventKind
+from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, EventKind, Span
 from pgstrata.model.explanation import Chosen, Explained
+from pgstrata.model.periods import FoundPeriods
 from pgstrata.model.profile import Profiled
 from pgstrata.store.archives.reader import ArchiveReader
 
@@ -36,7 +39,7 @@ def load_explanation(
         UsageError: a time cannot be read.
     """
     with ArchiveReader.open(archive) as reader:
-        facts = read_facts(reader, archive)
+        facts = archive_facts(reader, archive)
         chosen = choose_windows(facts, begin, end, against)
         texts = reader.texts() if query_text else {}
         return explain_chosen(reader, archive, facts, chosen, texts)
@@ -46,8 +49,8 @@ def explain_chosen(
     reader: ArchiveReader, archive: Path, facts: ArchiveFacts, chosen: Chosen, texts: Mapping[str, str]
 ) -> Explained:
     """Explain windows that are chosen; ArchiveError where nothing is recorded of one."""
-    value = _require(reader.window(chosen.window, facts))
-    reference = _require(reader.window(chosen.comparison, facts))
+    value = require_looks(reader.window(chosen.window, facts))
+    reference = require_looks(reader.window(chosen.comparison, facts))
     around = reader.window(chosen.around, facts, most=_MOST_AROUND)
     found = explain(value, reference, around)
     return Explained(archive=str(archive), facts=facts, chosen=chosen, explanation=found, texts=texts)
@@ -56,21 +59,42 @@ def explain_chosen(
 def load_profile(archive: Path, begin: str | None, end: str | None, *, query_text: bool = True) -> Profiled:
     """What a window of an archive holds by itself; arguments and errors are those of `load_explanation`."""
     with ArchiveReader.open(archive) as reader:
-        facts = read_facts(reader, archive)
-        window = _require(reader.window(choose_window(facts, begin, end)[0], facts))
+        facts = archive_facts(reader, archive)
+        window = require_looks(reader.window(choose_window(facts, begin, end)[0], facts))
         texts = reader.texts() if query_text else {}
     return Profiled(archive=str(archive), facts=facts, profile=profile(window), texts=texts)
 
 
-def read_facts(reader: ArchiveReader, archive: Path) -> ArchiveFacts:
-    """What the archive says of itself; ArchiveError where nothing is recorded yet."""
+def load_periods(
+    archive: Path, begin: str | None, end: str | None, against: str, *, query_text: bool = True
+) -> FoundPeriods:
+    """A window of an archive beside another one; arguments and errors are those of `load_explanation`."""
+    with ArchiveReader.open(archive) as reader:
+        facts = archive_facts(reader, archive)
+        chosen = choose_windows(facts, begin, end, against)
+        value = require_looks(reader.window(chosen.window, facts))
+        reference = require_looks(reader.window(chosen.comparison, facts))
+        keys = longest_statements(value, reference)
+        spans = (
+            Span(begin=window.span.begin, end=span.end)
+            for window, span in ((value, chosen.window), (reference, chosen.comparison))
+        )
+        ours, theirs = (reader.use_courses(span, keys) for span in spans)
+        texts = reader.texts() if query_text else {}
+    found = compare_periods(value, reference, (ours, theirs) if keys else None)
+    return FoundPeriods(archive=str(archive), facts=facts, chosen=chosen, periods=found, texts=texts)
+
+
+def archive_facts(reader: ArchiveReader, archive: Path) -> ArchiveFacts:
+    """What the archive says of itself; ArchiveError where nothing was recorded."""
     facts = reader.facts()
     if facts is None:
         raise ArchiveError("the archive is empty", where=str(archive), remedy="let `pgstrata watch` run for a while")
     return facts
 
 
-def _require(window: ArchiveWindow) -> ArchiveWindow:
+def require_looks(window: ArchiveWindow) -> ArchiveWindow:
+    """The window; ArchiveError where nothing was recorded of it."""
     if not sum(window.looks):
         told = next((event.detail for event in window.events if event.kind is EventKind.LOST), "")
         why = f": the connection was lost ({told})" if told else ", as if no recorder had been running"

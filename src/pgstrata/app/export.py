@@ -12,6 +12,7 @@ import numpy as np
 
 from pgstrata.app.decide import read_table
 from pgstrata.app.new_files import write_new
+from pgstrata.app.parquet import require_pyarrow
 from pgstrata.errors import UsageError
 from pgstrata.model.metrics import COMPARED_SERIES, METRICS, TPS
 from pgstrata.model.observation import Observation, Repeats
@@ -101,15 +102,7 @@ def _to_history(observations: Sequence[Observation], source: Path) -> str:
 
 
 def _to_parquet(observations: Sequence[Observation], repeats: Repeats | None) -> bytes:
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - an optional extra
-        from pyarrow import parquet  # noqa: PLC0415
-    except ImportError:
-        raise UsageError(
-            "writing Parquet needs pyarrow, which is not installed",
-            where="--format parquet",
-            remedy="install pgstrata with its extra (pip install 'pgstrata[parquet]'), or export CSV",
-        ) from None
+    pa, parquet = require_pyarrow()
     rows = list(tidy_rows(observations, repeats))
     columns = {}
     for name in tidy_columns(observations, repeats):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pgstrata.app.explain import explain_chosen, read_facts
+from pgstrata.app.explain import archive_facts, explain_chosen
 from pgstrata.app.live_windows import choose_exactly, choose_window
 from pgstrata.diagnosis.live.detection import LEARNED, LEARNING, STEP, Detector, Told
 from pgstrata.diagnosis.live.memory import KEPT, Memory
@@ -57,7 +57,7 @@ def load_incidents(archive: Path, begin: str | None, end: str | None, *, rate: f
         UsageError: a time cannot be read.
     """
     with ArchiveReader.open(archive) as reader:
-        facts = read_facts(reader, archive)
+        facts = archive_facts(reader, archive)
         span, _ = choose_window(facts, begin, end)
         texts = reader.texts() if query_text else {}
         detected = detect(reader, facts, span, rate)

@@ -1,6 +1,10 @@
-"""`pgstrata watch | explain | window`: live servers."""
+"""`pgstrata watch | explain`: live servers, and what commands on their archives have in common."""
 
+import errno
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +13,7 @@ import typer
 from pgstrata.cli.options import Json, NoQueryText, duration_at
 
 if TYPE_CHECKING:
+    from pgstrata.cli.live_screen import LiveScreen
     from pgstrata.report.blocks.model import Document
 
 Archive = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.")]
@@ -39,12 +44,30 @@ def watch(
     size: Annotated[
         str, typer.Option("--keep-size", metavar="SIZE", help="Largest size; the oldest records go first.")
     ] = "1GB",
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="HOST", help="The server's machine if it is another one: ssh:NAME."),
+    ] = None,
     no_query_text: Annotated[
         bool, typer.Option("--no-query-text", help="Only ids or hashes of statements, no texts.")
     ] = False,
     duration: Annotated[
         str | None, typer.Option("--duration", metavar="TIME", help="Stop after this time; otherwise at Ctrl-C.")
     ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="ADDRESS:PORT",
+            help="Offer metrics for Prometheus there, at /metrics: 127.0.0.1:9790. Port 0 takes one that is free.",
+        ),
+    ] = None,
+    listen_anywhere: Annotated[
+        bool,
+        typer.Option(
+            "--listen-anywhere", help="Let --listen take an address that other machines can reach: no encryption there."
+        ),
+    ] = False,
     on_incident: Annotated[
         str | None,
         typer.Option(
@@ -54,12 +77,15 @@ def watch(
         ),
     ] = None,
     period: Period = "week",
+    plain: Annotated[bool, typer.Option("--plain", help="Print lines, also on a terminal; no live screen.")] = False,
 ) -> None:
     """Record a running server: its sessions every second, statements every ten, its statistics, its host.
 
     It only reads, through one connection with short timeouts. Membership in pg_monitor is enough. It goes on when the
-    server is restarted. It tells when transactions begin to take longer than usual, and when that ends.
+    server is restarted. It tells when transactions begin to take longer than usual, and when that ends. On a terminal
+    it shows a live screen: throughput, load, statements, blockers.
     """
+    from pgstrata.app.watching.endpoint import parse_listen
     from pgstrata.app.watching.watch import Watching, WatchTask
     from pgstrata.app.watching.watch import watch as record
     from pgstrata.report.live.limits import say_limits
@@ -70,9 +96,13 @@ def watch(
         tell(f"recording PostgreSQL {found.version} into {archive}; Ctrl-C ends it")
         for text in say_limits(found.limits):
             tell(f"note: {text}")
+        if found.metrics:
+            tell(f"metrics: {found.metrics}")
+        if screen is not None:
+            screen.open()
 
-    def tell(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+    screen = None if plain else _screen(archive)
+    tell = _say if screen is None else screen.tell
 
     task = WatchTask(
         dsn=dsn,
@@ -83,12 +113,63 @@ def watch(
             size=_size_of(size),
         ),
         query_text=not no_query_text,
+        host=host,
         seconds=None if duration is None else duration_at(duration, "--duration"),
+        listen=parse_listen(listen, anywhere=listen_anywhere),
         on_incident=on_incident,
-        rate=_rate_of(period),
+        rate=rate_of(period),
     )
-    looks = record(task, begun, tell)
-    print(f"{render_count(looks, 'second')} recorded in {archive}")
+    try:
+        looks = record(task, begun, tell, followers=() if screen is None else (screen,))
+    finally:
+        if screen is not None:
+            screen.close()
+    with _unheard():
+        print(f"{render_count(looks, 'second')} recorded in {archive}", flush=True)
+
+
+def _screen(archive: Path) -> "LiveScreen | None":
+    """The live screen, where standard output is a terminal that it can be drawn on."""
+    from pgstrata.system.terminal import open_terminal
+
+    terminal = open_terminal(sys.stdout, os.environ.get("TERM", ""))
+    if terminal is None:
+        return None
+    from pgstrata.cli.live_screen import LiveScreen
+    from pgstrata.cli.live_state import LiveState
+
+    colour = not os.environ.get("NO_COLOR")
+    return LiveScreen(terminal, LiveState(archive=str(archive)), _say, colour=colour, keeps=sys.stderr.isatty())
+
+
+def _say(text: str) -> None:
+    with _unheard():
+        print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """A terminal that was closed hears nothing more: the recorder ends as after Ctrl-C."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+
+
+_PERIODS = {"hour": 3600.0, "day": 86_400.0, "week": 604_800.0, "month": 30 * 86_400.0}
+
+
+def rate_of(period: str) -> float:
+    """False alarms per second; UsageError where there would be more than one an hour."""
+    from pgstrata.errors import UsageError
+
+    name = period.strip().lower()
+    seconds = _PERIODS.get(name) or duration_at(name, "--false-alarms-per")
+    if seconds < _PERIODS["hour"]:
+        remedy = "give at least 1h: with more false alarms, nobody could tell them from incidents"
+        raise UsageError("the time between false alarms is too short", where="--false-alarms-per", remedy=remedy)
+    return 1 / seconds
 
 
 def _size_of(text: str) -> int:
@@ -136,78 +217,13 @@ def explain(
     from pgstrata.report.live.document import make_explanation
     from pgstrata.report.live.json import explanation_json
 
-    _check_format(format_)
+    check_format(format_)
     found = load_explanation(archive, begin, end, against, query_text=not no_query_text)
-    _tell(make_explanation(found, __version__), explanation_json(found) if json else None, format_, report)
+    tell_document(make_explanation(found, __version__), explanation_json(found) if json else None, format_, report)
 
 
-def window(
-    archive: Archive,
-    begin: Begin = None,
-    end: End = None,
-    against: Against = None,
-    json: Json = False,
-    report: Report = None,
-    format_: Format = None,
-    no_query_text: NoQueryText = False,
-) -> None:
-    """Show a window of an archive by itself: load, statements, blockers, server, host.
-
-    With --against it does the same as `explain`.
-    """
-    from pgstrata import __version__
-    from pgstrata.app.explain import load_profile
-    from pgstrata.report.live.profile import make_profile_document, profile_json
-
-    _check_format(format_)
-    if against is not None:
-        explain(archive, begin, end, against, json, report, format_, no_query_text)
-        return
-    found = load_profile(archive, begin, end, query_text=not no_query_text)
-    _tell(make_profile_document(found, __version__), profile_json(found) if json else None, format_, report)
-
-
-def incidents(
-    archive: Archive,
-    begin: Begin = None,
-    end: End = None,
-    period: Period = "week",
-    json: Json = False,
-    report: Report = None,
-    format_: Format = None,
-    no_query_text: NoQueryText = False,
-) -> None:
-    """Find out when a live server was slow: search an archive for stretches that were slower than usual.
-
-    What is usual is known from the hour before and, from the fourth day on, from the same time of former days. More
-    demand is no incident; it is listed apart.
-    """
-    from pgstrata import __version__
-    from pgstrata.app.incidents import load_incidents
-    from pgstrata.report.live.incidents import make_incidents
-    from pgstrata.report.live.incidents_json import incidents_json
-
-    _check_format(format_)
-    found = load_incidents(archive, begin, end, rate=_rate_of(period), query_text=not no_query_text)
-    _tell(make_incidents(found, __version__), incidents_json(found) if json else None, format_, report)
-
-
-_PERIODS = {"hour": 3600.0, "day": 86_400.0, "week": 604_800.0, "month": 30 * 86_400.0}
-
-
-def _rate_of(period: str) -> float:
-    """False alarms per second."""
-    from pgstrata.errors import UsageError
-
-    name = period.strip().lower()
-    seconds = _PERIODS.get(name) or duration_at(name, "--false-alarms-per")
-    if seconds < _PERIODS["hour"]:
-        remedy = "give at least 1h: with more false alarms, nobody could tell them from incidents"
-        raise UsageError("the time between false alarms is too short", where="--false-alarms-per", remedy=remedy)
-    return 1 / seconds
-
-
-def _check_format(format_: str | None) -> None:
+def check_format(format_: str | None) -> None:
+    """UsageError where it is no format of a document."""
     from pgstrata.errors import UsageError
 
     if format_ not in {None, "text", "markdown"}:
@@ -215,7 +231,7 @@ def _check_format(format_: str | None) -> None:
         raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
 
 
-def _tell(document: "Document", json: str | None, format_: str | None, report: Path | None) -> None:
+def tell_document(document: "Document", json: str | None, format_: str | None, report: Path | None) -> None:
     """Write the page, then print the document, or the same for programs."""
     from pgstrata.app.report import write_page
     from pgstrata.cli.documents import print_document

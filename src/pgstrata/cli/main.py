@@ -11,7 +11,9 @@ import typer
 from pgstrata.cli.answers import gate, reparse, report, show
 from pgstrata.cli.bundle import bundle, unbundle
 from pgstrata.cli.host import host_app
-from pgstrata.cli.live import explain, incidents, watch, window
+from pgstrata.cli.live import explain, watch
+from pgstrata.cli.live_incidents import incidents
+from pgstrata.cli.live_window import window
 from pgstrata.cli.merge import merge
 from pgstrata.cli.options import Budget, Destination, Json, NoQueryText, StudyOption, Threshold, duration_of
 from pgstrata.cli.servers import servers_app

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pgstrata.cli.options import Json, Threshold, end_with, ratio_of
+from pgstrata.cli.live import Begin, End
+from pgstrata.cli.options import Json, NoQueryText, Threshold, end_with, ratio_of
 
 
 def decide(
@@ -115,19 +116,54 @@ def import_(
 
 def export(
     source: Annotated[
-        Path, typer.Argument(metavar="STUDY|FILE", help="The folder of a study, or a table as `decide` takes it.")
+        Path,
+        typer.Argument(
+            metavar="STUDY|ARCHIVE|FILE",
+            help="The folder of a study or of an archive, or a table as `decide` takes it.",
+        ),
     ],
-    format_: Annotated[str, typer.Option("--format", metavar="NAME", help="csv, otava or parquet.")] = "csv",
+    format_: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="csv, otava or parquet; of an archive csv or parquet.")
+    ] = "csv",
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="A new file; default NAME-export and its type."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="A new file, of an archive a new folder; default NAME-export and its type.",
+        ),
     ] = None,
+    begin: Begin = None,
+    end: End = None,
+    step: Annotated[
+        str | None,
+        typer.Option("--by", metavar="STEP", help="Rows of an archive by second (default), or by minute."),
+    ] = None,
+    tables: Annotated[
+        list[str] | None,
+        typer.Option("--table", metavar="NAME", help="Only this table of an archive (repeatable), such as sessions."),
+    ] = None,
+    no_query_text: NoQueryText = False,
 ) -> None:
-    """Write all measurements of a study, or of a table, to one file for other tools.
+    """Write the measurements of a study or a table to a file for other tools, or the tables of an archive to a folder.
 
-    `decide` reads the CSV file. Parquet needs pyarrow.
+    `decide` reads the CSV file of a study. Parquet needs pyarrow.
     """
     from pgstrata.app.export import export_results
+    from pgstrata.app.export_archive import ArchiveWishes, export_archive, is_archive
+    from pgstrata.errors import UsageError
+    from pgstrata.units import render_count
 
+    wishes = ArchiveWishes(begin=begin, end=end, step=step, tables=tuple(tables or ()), query_text=not no_query_text)
+    if is_archive(source):
+        written = export_archive(source, format_, output, wishes)
+        for name, rows in written.rows.items():
+            print(f"{written.output / name}: {render_count(rows, 'row')}")
+        return
+    if wishes != ArchiveWishes():
+        given = {"--from": begin, "--to": end, "--by": step, "--table": tables, "--no-query-text": no_query_text}
+        option = next(name for name, value in given.items() if value)
+        raise UsageError("this is only for archives", where=option, remedy="leave it out, or give an archive's folder")
     done = export_results(source, format_, output)
     print(f"{done.output}: {done.rows:,} rows of {done.observations:,} runs")

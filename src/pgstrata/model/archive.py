@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Final
 
@@ -106,11 +106,103 @@ class StatementUse:
             blocks_read=self.blocks_read - earlier.blocks_read,
             wal_bytes=self.wal_bytes - earlier.wal_bytes,
         )
-        return None if found.calls < 0 or found.seconds < 0 else found
+        counted = (found.calls, found.seconds, found.rows, found.blocks_hit, found.blocks_read, found.wal_bytes)
+        return None if min(counted) < 0 else found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """A table or an index of the watched database by its qualified name; `table` is the one that an index is on."""
+
+    name: str
+    table: str = ""
+
+    @property
+    def is_index(self) -> bool:
+        return bool(self.table)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationUse:
+    """What the server's statistics counted of a relation: scans, rows, blocks, and finished (auto)vacuums and analyzes.
+
+    `index_rows` are rows fetched by index scans; of an index, its entries. `live_rows` and `dead_rows` are estimates at
+    the end, no counters. Of an index only its scans, entries and blocks are counted.
+    """
+
+    sequential_scans: float = 0.0
+    sequential_rows: float = 0.0
+    index_scans: float = 0.0
+    index_rows: float = 0.0
+    inserted: float = 0.0
+    updated: float = 0.0
+    hot_updated: float = 0.0
+    deleted: float = 0.0
+    blocks_hit: float = 0.0
+    blocks_read: float = 0.0
+    vacuums: float = 0.0
+    analyzes: float = 0.0
+    live_rows: float = 0.0
+    dead_rows: float = 0.0
+
+    @property
+    def work(self) -> float:
+        """Blocks and rows touched: orders relations by how busy they are."""
+        rows = self.sequential_rows + self.index_rows + self.inserted + self.updated + self.deleted
+        return self.blocks_hit + self.blocks_read + rows
+
+    def plus(self, other: RelationUse) -> RelationUse:
+        """The sum of both, also of the estimates."""
+        return RelationUse(**{name: getattr(self, name) + getattr(other, name) for name in RELATION_FIELDS})
+
+    def since(self, earlier: RelationUse) -> RelationUse | None:
+        """What came to it, with the estimates as they are now; None where a counter went backwards."""
+        found = {name: getattr(self, name) - getattr(earlier, name) for name in RELATION_COUNTERS}
+        if min(found.values()) < 0:
+            return None
+        return RelationUse(**found, live_rows=self.live_rows, dead_rows=self.dead_rows)
+
+
+RELATION_FIELDS: Final = tuple(each.name for each in fields(RelationUse))
+RELATION_COUNTERS: Final = RELATION_FIELDS[:-2]
+
+
+class HolderKind(StrEnum):
+    """What keeps vacuum from removing dead rows."""
+
+    SESSION = "session"
+    PREPARED = "prepared transaction"
+    SLOT = "replication slot"
+    STANDBY = "standby"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A session, prepared transaction, replication slot or standby that holds back vacuum.
+
+    `name` is the application of a session or standby, the identifier of a prepared transaction, or the name of a slot.
+    """
+
+    kind: HolderKind
+    name: str
+    pid: int = 0
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Horizon:
+    """The oldest snapshot that is still in use: vacuum removes no rows that died since.
+
+    `age` is in transactions, `held` in seconds since the holder's transaction began, 0 where it has none.
+    """
+
+    holder: Holder
+    age: int
+    held: int
 
 
 class EventKind(StrEnum):
-    """What happened to the recorder or to the server while it was recorded."""
+    """What happened to the recorder or to the server while it was recorded; from CHECKPOINT on, by the server's log."""
 
     STARTED = "recorder started"
     STOPPED = "recorder stopped"
@@ -123,15 +215,29 @@ class EventKind(StrEnum):
     CLOCK = "clock stepped"
     THINNED = "archive thinned"
     FULL = "disk full"
+    CHECKPOINT = "checkpoint started"
+    CHECKPOINT_DONE = "checkpoint complete"
+    AUTOVACUUM = "autovacuum finished"
+    TEMPORARY = "temporary files"
+    LOCK_WAIT = "long waits for a lock"
+    DEADLOCK = "deadlock"
+    CANCELED = "statements canceled"
+    REFUSED = "connections refused"
+    ERRORS = "errors"
+    CRASHED = "server process crashed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveEvent:
-    """Something that explains a gap or a doubt; `moment` in Unix seconds."""
+    """Something that explains a gap, a doubt or a change: `times` in the second `moment`, Unix seconds.
+
+    `detail` is of the first of them.
+    """
 
     moment: int
     kind: EventKind
     detail: str = ""
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +270,8 @@ class ArchiveWindow:
     those at sessions, by cell; `sessions` what they saw by class, summed over the looks of each cell.
     `rates` are means by metric and cell, NaN where nothing is known. `statements` are sums over the whole window,
     `counted` the seconds that they cover, None where nothing was counted, and `transactions` those committed in them.
-    `blocked` are sums of sessions.
+    `blocked` are sums of sessions. `relations` are sums over `relations_counted` seconds, None where none were counted.
+    `horizons` are, of each holder, the one at which it held back vacuum most, the one that held back most first.
     """
 
     span: Span
@@ -177,8 +284,22 @@ class ArchiveWindow:
     statements: Mapping[str, StatementUse] = field(default_factory=dict)
     counted: float | None = None
     transactions: float = 0.0
+    relations: Mapping[Relation, RelationUse] = field(default_factory=dict)
+    relations_counted: float | None = None
+    horizons: tuple[Horizon, ...] = ()
     events: tuple[ArchiveEvent, ...] = ()
     gaps: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseCourses:
+    """What was counted of some statements, in order of time: a cell is one interval or several that follow each other.
+
+    `seconds` are those that each cell covers; `uses` are sums by cell, of statements by key.
+    """
+
+    seconds: tuple[float, ...]
+    uses: Mapping[str, tuple[StatementUse, ...]]
 
 
 SERVER_RATES: Final = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pgstrata.model.archive import ArchiveEvent, ArchiveFacts, SessionClass, Span
+from pgstrata.model.archive import ArchiveEvent, ArchiveFacts, Horizon, Relation, RelationUse, SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
 
 
@@ -113,6 +113,15 @@ class CallsChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RelationChange:
+    """A table or an index in both windows: its counters per second, and its estimates of rows as they are."""
+
+    relation: Relation
+    value: RelationUse
+    reference: RelationUse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WindowFacts:
     """How well a window is known: `seen` is the share of its seconds that were looked at, read in steps of `unit`."""
 
@@ -168,6 +177,8 @@ class Explanation:
     background: tuple[LoadRow, ...]
     courses: Courses
     onset: Onset | None = None
+    relations: tuple[RelationChange, ...] = ()
+    horizons: tuple[Horizon, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

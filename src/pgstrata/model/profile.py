@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pgstrata.model.archive import ArchiveFacts, StatementUse
+from pgstrata.model.archive import ArchiveFacts, Horizon, Relation, RelationUse, StatementUse
 from pgstrata.model.attribution import Part
 from pgstrata.model.explanation import Courses, RootBlocker, WindowFacts
 
@@ -28,6 +28,8 @@ class Profile:
 
     `throughput` is commits per second and `time` the load divided by it, both NaN where it is not known. `uses` are
     sums over `counted` seconds, by statement, the one with most time first. `rates` are means by metric.
+    `relations` are tables and indexes with their counters per second, the busiest first. `horizons` are what held back
+    vacuum.
     """
 
     window: WindowFacts
@@ -43,6 +45,8 @@ class Profile:
     rates: tuple[tuple[str, float], ...]
     blockers: tuple[RootBlocker, ...]
     courses: Courses
+    relations: tuple[tuple[Relation, RelationUse], ...] = ()
+    horizons: tuple[Horizon, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

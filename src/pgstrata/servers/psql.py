@@ -31,6 +31,8 @@ _PLACE = re.compile(r"^psql:(?!<stdin>)(?P<place>.+:\d+): (?:ERROR|FATAL|PANIC|e
 """File and line of a script that psql was told to include."""
 _NO_CONNECTION = 2
 """Exit code of psql where there was no connection, or it was lost."""
+_NO_SLOT = ("too many clients", "too many connections", "connection slots are reserved")
+"""What 53300 says, which psql tells without its SQLSTATE while it connects."""
 _WITHOUT_JIT = """\
 SELECT CASE WHEN pg_catalog.current_setting('server_version_num')::int >= 110000
             THEN pg_catalog.set_config('jit', 'off', false) END AS jit \\gset
@@ -131,7 +133,7 @@ def explain_failure(address: Address, complaints: bytes, *, lost: bool = False) 
 def _remedy(state: str, what: str, *, lost: bool) -> str:
     if state.startswith("28") or "password" in what:
         return "check user, password (PGPASSWORD, ~/.pgpass or the service file) and pg_hba.conf"
-    if state == "53300":
+    if state == "53300" or any(words in what for words in _NO_SLOT):
         return "raise max_connections, or use fewer clients"
     if lost:
         return "check that the server runs and that host and port are right"

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from pgstrata.errors import SessionLostError
+from pgstrata.errors import SessionLostError, SqlError
 from pgstrata.model.server import Address, Build
 from pgstrata.ports.session import DialogueStarter, Exchange
 from pgstrata.servers.psql import compose_psql, explain_failure
 
 _OPTIONS: Final = ("-q", "-t", "-A", "-F", "\t", "-f", "-")
 _CONNECTING: Final = 20.0
+"""Seconds for each of several hosts: libpq tries one after the other."""
 _SILENT: Final = b"the server did not answer in time"
+_DONE: Final = "00000"
+_GONE: Final = ("08", "57P0")
+"""Beginnings of SQLSTATEs after which a connection is of no use: a pooler gives them as ordinary errors."""
 
 
 class PsqlSession:
@@ -26,13 +30,18 @@ class PsqlSession:
     def __init__(self, start: DialogueStarter, tools: Build, address: Address) -> None:
         self._address = address
         self._number = 0
-        self._dialogue = start(compose_psql(tools, address, _OPTIONS))
         try:
-            first = self._exchange("SELECT 1", _CONNECTING)
+            self._dialogue = start(compose_psql(tools, address, _OPTIONS))
+        except OSError as error:
+            what = f"psql cannot be started: {error.strerror or error}"
+            raise SqlError(what, remedy="look at the limits of processes, files and memory of this machine") from error
+        try:
+            first, state = self._exchange("SELECT 1", _CONNECTING * (1 + address.host.count(",")))
         except BaseException:
             self._dialogue.close()
             raise
-        if first.ended or first.complaints:
+        # a server or libpq may warn of something else while it connects
+        if first.ended or state != _DONE:
             self._dialogue.close()
             raise explain_failure(address, first.complaints or _SILENT, lost=True)
 
@@ -41,19 +50,25 @@ class PsqlSession:
         return self._dialogue.pid
 
     def rows(self, statement: str, *, timeout: float = 30.0) -> bytes:
-        said = self._exchange(statement, timeout)
-        if said.ended:
+        said, state = self._exchange(statement, timeout)
+        if said.ended or state.startswith(_GONE):
             found = explain_failure(self._address, said.complaints or _SILENT, lost=True)
             raise SessionLostError(found.what, where=found.where, remedy=found.remedy)
-        if b"ERROR:" in said.complaints:
-            raise explain_failure(self._address, said.complaints)
+        if state != _DONE:
+            found = explain_failure(self._address, said.complaints)
+            raise SqlError(found.what, sqlstate=state, where=found.where, remedy=found.remedy)
         return said.output
 
     def close(self) -> None:
         self._dialogue.close()
 
-    def _exchange(self, statement: str, timeout: float) -> Exchange:
+    def _exchange(self, statement: str, timeout: float) -> tuple[Exchange, str]:
+        """What was said, and the SQLSTATE: servers translate the words of their errors."""
         self._number += 1
         mark = f"@{self._number}"
-        words = f"{statement.rstrip().rstrip(';')}\n;\n\\warn {mark}\n"
-        return self._dialogue.exchange(words.encode(), mark.encode(), timeout=timeout)
+        words = f"{statement.rstrip().rstrip(';')}\n;\n\\warn :SQLSTATE\n\\warn {mark}\n"
+        said = self._dialogue.exchange(words.encode(), mark.encode(), timeout=timeout)
+        if said.ended:
+            return said, ""
+        complaints, _, state = said.complaints.removesuffix(b"\n").rpartition(b"\n")
+        return Exchange(output=said.output, complaints=complaints, ended=False), state.decode("ascii", "replace")

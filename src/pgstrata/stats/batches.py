@@ -136,8 +136,10 @@ def estimate(value: float, variances: tuple[float, float], freedoms: tuple[int, 
     """A difference of two means by Welch's t; None where one side's scatter is not known."""
     if 0 in freedoms or not all(map(math.isfinite, variances)):
         return None
-    variance = sum(variances)
-    parts = sum(part**2 / freedom for part, freedom in zip(variances, freedoms, strict=True))
+    # of series that move together, rounding may leave less than nothing
+    both = [max(0.0, part) for part in variances]
+    variance = sum(both)
+    parts = sum(part**2 / freedom for part, freedom in zip(both, freedoms, strict=True))
     freedom = max(1, min(sum(freedoms), math.floor(variance**2 / parts))) if parts > 0 else sum(freedoms)
     error = math.sqrt(variance)
     half = two_sided_point(LEVEL, freedom) * error

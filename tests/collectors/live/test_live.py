@@ -4,13 +4,17 @@ import pytest
 
 from archives import use
 from pgstrata.collectors.live.counters import counters_period, counters_statement, reset_views, server_rates
+from pgstrata.collectors.live.horizon import read_horizon
 from pgstrata.collectors.live.host import HostReader
+from pgstrata.collectors.live.relations import OTHERS as OTHER_RELATIONS
+from pgstrata.collectors.live.relations import RelationsReader, keep_busiest, read_relations, relations_period
 from pgstrata.collectors.live.sessions import MOST_APPLICATIONS, OTHERS, SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
     MOST_KEPT,
     OWN,
     REST,
     StatementsReader,
+    by_key,
     counts_statement,
     keep_largest,
     key_of,
@@ -20,7 +24,7 @@ from pgstrata.collectors.live.statements import (
 )
 from pgstrata.collectors.pgstat.seconds import _RATES
 from pgstrata.errors import ParseError
-from pgstrata.model.archive import HOST_RATES, SERVER_RATES
+from pgstrata.model.archive import HOST_RATES, SERVER_RATES, HolderKind, Relation, RelationUse
 
 VERSIONS = (100000, 110000, 120000, 130000, 140000, 150000, 160000, 170000, 180000)
 
@@ -135,6 +139,44 @@ def test_resets_and_evictions_by_others_are_noticed(second, resets):
     assert all(each.calls >= 0 for each in found.uses.values())
 
 
+def entries(**uses):
+    return b"".join(counted(**{key.replace("_", "/"): each}) for key, each in uses.items())
+
+
+def test_an_entry_of_one_user_that_was_evicted_does_not_count_what_others_did_long_ago():
+    reader = StatementsReader()
+    reader.read(entries(a_1_5=use(1_000_000, 1e3), a_2_5=use(1_000_000, 1e3)), b"0\t1")
+    found = reader.read(entries(a_1_5=use(1_000_010, 1001.0)), b"1\t1")
+    assert found.uses["a"].calls == 10
+    assert not found.complete
+    found = reader.read(entries(a_1_5=use(1_000_010, 1001.0), a_2_5=use(3, 0.1)), b"1\t1")
+    assert found.uses["a"].calls == 3
+
+
+def test_statements_that_a_role_was_not_allowed_to_see_do_not_count_from_their_beginning():
+    reader = StatementsReader()
+    reader.read(counted(**{"/1/5": use(1_000_000, 1e3), "b/2/5": use(5, 0.1)}), b"0\t1")
+    found = reader.read(entries(a_1_5=use(1_000_010, 1001.0), b_2_5=use(6, 0.2)), b"0\t1")
+    assert {key: each.calls for key, each in found.uses.items()} == {"b": 1}
+    assert not found.complete
+    found = reader.read(entries(a_1_5=use(1_000_020, 1001.0), b_2_5=use(6, 0.2)), b"0\t1")
+    assert {key: each.calls for key, each in found.uses.items()} == {"a": 10}
+
+
+def test_a_counter_that_went_backwards_alone_is_one_that_was_made_anew():
+    reader = StatementsReader()
+    reader.read(b"a\t1\t1\t500\t0\t0\t0\n", b"0\t1")
+    found = reader.read(b"a\t2\t2\t3\t0\t0\t0\n", b"0\t1")
+    assert (found.uses["a"].rows, found.complete) == (3, False)
+
+
+def test_before_14_ids_with_one_text_are_summed_up():
+    uses, texts = {"7": use(1, 0.5), "8": use(2, 0.25)}, {"7": "select ?", "8": "select ?"}
+    (found,) = by_key(uses, texts, 130000).values()
+    assert (found.calls, found.seconds) == (3, 0.75)
+    assert by_key(uses, texts, 140000) == uses
+
+
 def test_after_a_restart_nothing_is_subtracted_from_what_was_before():
     reader = StatementsReader()
     reader.read(counted(a=use(10, 1.0)), b"0\t1")
@@ -190,3 +232,75 @@ def test_counters_that_were_reset_give_no_rates_and_are_named():
 def test_old_servers_with_many_tables_are_asked_less_often():
     assert counters_period(140000, 10_000_000) == 10
     assert counters_period(140000, 100_000) == counters_period(150000, 10_000_000) == 1
+
+
+def relation(name, table="", **counts):
+    """A row of the server's answer about a table or an index."""
+    names = [
+        "sequential_scans",
+        "sequential_rows",
+        "index_scans",
+        "index_rows",
+        "inserted",
+        "updated",
+        "hot_updated",
+        "deleted",
+        "blocks_hit",
+        "blocks_read",
+        "vacuums",
+        "analyzes",
+        "live_rows",
+        "dead_rows",
+    ]
+    words = ["index" if table else "table", name, table, *(str(counts.get(each, 0)) for each in names)]
+    return ("\t".join(words) + "\n").encode()
+
+
+STOCK = Relation(name="public.stock")
+
+
+def test_what_came_to_a_table_is_the_difference_of_two_looks():
+    reader = RelationsReader()
+    assert reader.read(relation("public.stock", sequential_scans=3, dead_rows=4)) is None
+    found = reader.read(relation("public.stock", sequential_scans=5, dead_rows=9))
+    assert found == {STOCK: RelationUse(sequential_scans=2, dead_rows=9)}
+    assert reader.read(relation("public.stock", sequential_scans=5, dead_rows=20)) == {}, "nothing was done to it"
+
+
+def test_a_table_that_is_new_or_was_reset_counts_from_its_beginning():
+    reader = RelationsReader()
+    reader.read(relation("public.stock", updated=900))
+    found = reader.read(relation("public.stock", updated=5) + relation("public.fresh", inserted=7))
+    assert found[STOCK].updated == 5
+    assert found[Relation(name="public.fresh")].inserted == 7
+
+
+def test_the_busiest_tables_and_indexes_stand_alone_and_the_sums_are_kept():
+    rows = b"".join(relation(f"public.t{n}", blocks_hit=n + 1) for n in range(50))
+    rows += b"".join(relation(f"public.i{n}", "public.t1", index_scans=1, blocks_hit=n + 1) for n in range(40))
+    uses = read_relations(rows)
+    kept = keep_busiest(uses)
+    assert sum(not each.is_index for each in kept) == sum(each.is_index for each in kept) == 31
+    assert kept[Relation(name=OTHER_RELATIONS)].blocks_hit == sum(range(1, 21))
+    assert kept[Relation(name=OTHER_RELATIONS, table=OTHER_RELATIONS)].index_scans == 10
+    assert sum(use.blocks_hit for use in kept.values()) == sum(use.blocks_hit for use in uses.values())
+
+
+@pytest.mark.parametrize(
+    "rows", [b"table\tx\n", b"view\tx\t" + b"\t1" * 14 + b"\n", b"table\tx\t" + b"\tone" * 14 + b"\n"]
+)
+def test_an_unknown_answer_about_tables_is_refused(rows):
+    with pytest.raises(ParseError, match="pg_stat_user_tables"):
+        read_relations(rows)
+
+
+def test_many_tables_are_looked_at_seldom_and_very_many_never():
+    assert [relations_period(size) for size in (1 << 19, 1 << 20, 1 << 25)] == [60, 600, None]
+
+
+def test_the_holder_of_the_oldest_snapshot_is_read():
+    found = read_horizon(b"replication slot\tolder_standby\t0\t\t123456\t0\n")
+    assert (found.holder.kind, found.holder.name, found.age) == (HolderKind.SLOT, "older_standby", 123456)
+    assert read_horizon(b"") is None
+    with pytest.raises(ParseError, match="oldest snapshot"):
+        read_horizon(b"demon\tx\t0\t\t1\t0\n")

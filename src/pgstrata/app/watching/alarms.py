@@ -9,7 +9,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from pgstrata.app.explain import read_facts
+from pgstrata.app.explain import archive_facts
 from pgstrata.app.incidents import ArchivePast, explain_incident, read_memory
 from pgstrata.app.watching.hook import Hook, HookState
 from pgstrata.app.watching.lately import Lately
@@ -79,7 +79,7 @@ class Alarms:
         """Learn from what the archive has, and take over an incident that lasts; nothing of an empty archive."""
         with ArchiveReader.open(self._archive) as reader:
             try:
-                facts = read_facts(reader, self._archive)
+                facts = archive_facts(reader, self._archive)
             except PgstrataError:
                 return
             end = facts.span.end
@@ -169,7 +169,7 @@ class Alarms:
         explained = None
         try:
             with ArchiveReader.open(self._archive) as reader:
-                facts = read_facts(reader, self._archive)
+                facts = archive_facts(reader, self._archive)
                 texts = reader.texts() if self._query_text else {}
                 explained = explain_incident(reader, self._archive, facts, incident, None, texts)
         except Exception:  # noqa: BLE001, S110 - whatever fails here, the incident is told without a cause

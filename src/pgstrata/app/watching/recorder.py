@@ -8,7 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pgstrata.app.watching.connection import Connected
 from pgstrata.app.watching.followers import Followers
+from pgstrata.app.watching.host_feed import HostFeed, require_host
+from pgstrata.app.watching.parts import Part, Parts
 from pgstrata.app.watching.server import LiveServer, observe_server
 from pgstrata.app.watching.ticker import Ticker
 from pgstrata.collectors.live.counters import (
@@ -18,13 +21,15 @@ from pgstrata.collectors.live.counters import (
     reset_views,
     server_rates,
 )
-from pgstrata.collectors.live.host import FILES, HostReader
+from pgstrata.collectors.live.horizon import horizon_statement, read_horizon
+from pgstrata.collectors.live.log import log_statement, read_log_place
+from pgstrata.collectors.live.relations import keep_busiest, relations_period, relations_statement
 from pgstrata.collectors.live.sessions import SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
     IDENTITIES_SINCE,
     OWN,
     REST,
-    StatementsReader,
+    by_key,
     counts_statement,
     keep_largest,
     key_of,
@@ -33,12 +38,12 @@ from pgstrata.collectors.live.statements import (
     running_statement,
     texts_statement,
 )
-from pgstrata.errors import ArchiveError, DiskFullError, ParseError, PgstrataError, SessionLostError, SqlError
+from pgstrata.errors import ArchiveError, DiskFullError, HostNotFitError, PgstrataError, SessionLostError
 from pgstrata.model.archive import ArchiveEvent, EventKind, SessionsLook
 from pgstrata.model.incidents import Incident
-from pgstrata.ports.host import Host
 from pgstrata.ports.recording import Counted, Follower, RecordedSecond
 from pgstrata.ports.session import ServerSession
+from pgstrata.report.live.limits import say_limits
 from pgstrata.store.archives.writer import ArchiveWriter
 
 STATEMENTS: Final = 10
@@ -46,45 +51,18 @@ STATEMENTS: Final = 10
 _FLUSH: Final = 5
 """Seconds of which a kill loses the last at most."""
 _TIDY: Final = 60
-_PATIENCE: Final = 5.0
-"""Seconds after which a server that does not answer is given up; its own statement_timeout is shorter."""
 _LONGEST_WAIT: Final = 30
 """Seconds between two attempts to connect."""
+_REFUSED_WAIT: Final = 300
+"""The same where the server does not let the recorder in: what counts failures must not lock its role."""
+_REFUSED: Final = ("authentication failed", "pg_hba.conf", "does not exist", "not permitted to log in")
 _MOST_TEXTS: Final = 200
+_MOST_KNOWN: Final = 20_000
+"""Statements whose texts are remembered."""
 _COMMITS: Final = "commits"
 
 Connect = Callable[[], ServerSession]
 Tell = Callable[[str], None]
-
-
-@dataclass(slots=True)
-class Connected:
-    """A connection, what is asked by it, and the last answers."""
-
-    session: ServerSession
-    server: LiveServer
-    host: bool
-    asked: int = 0
-    counters: Mapping[str, float] | None = None
-    moment: float = 0.0
-    statements: StatementsReader = field(default_factory=StatementsReader)
-    counted: float = 0.0
-
-    prepared: dict[str, str] = field(default_factory=dict)
-
-    def look(self, statement: str) -> bytes:
-        """Ask what is asked again and again: the server prepares it once."""
-        name = self.prepared.get(statement)
-        if name is None:
-            name = f"look_{len(self.prepared) + 1}"
-            self.rows(f"PREPARE {name} AS\n{statement}")
-            self.prepared[statement] = name
-        return self.rows(f"EXECUTE {name}")
-
-    def rows(self, statement: str) -> bytes:
-        """Ask once; each statement is a transaction of the recorder's own, and counted as such."""
-        self.asked += 1
-        return self.session.rows(statement, timeout=_PATIENCE)
 
 
 @dataclass(slots=True)
@@ -93,39 +71,43 @@ class Recorder:
 
     Args:
         connect: opens a connection; SqlError where that fails.
-        here: this machine, whose counters are read where the server runs on it.
+        here: this machine, whose counters and log are read where the server runs on it.
         archive: written to by nobody else.
         ticker: its seconds.
         tell: says what happens, to whoever watches the recorder.
         query_text: whether texts of statements are kept.
         followers: are told what is recorded.
+        there: the machine on which the server runs, where it is another one.
     """
 
     connect: Connect
-    here: Host
+    here: HostFeed
     archive: ArchiveWriter
     ticker: Ticker
     tell: Tell
     query_text: bool = True
     followers: tuple[Follower, ...] = ()
+    there: HostFeed | None = None
     looks: int = 0
     _connected: Connected | None = None
     _lost_since: float = 0.0
     _next_try: float = 0.0
     _wait: int = 1
-    _started: float = 0.0
+    _refusal: str = ""
+    _server: LiveServer | None = None
     _sessions: SessionsReader = field(default_factory=SessionsReader)
-    _host: HostReader = field(default_factory=HostReader)
     _identities: dict[str, str] = field(default_factory=dict)
     _wanted: set[str] = field(default_factory=set)
-    _here: bool = False
+    _feed: HostFeed | None = None
     _full: bool = False
-    _failing: bool = False
     _second: RecordedSecond = field(default_factory=lambda: RecordedSecond(moment=0))
+    _dues: dict[str, int] = field(default_factory=dict)
+    _parts: Parts = field(init=False)
     _followers: Followers = field(init=False)
 
     def __post_init__(self) -> None:
         self._followers = Followers(self.followers, self.tell)
+        self._parts = Parts(self.ticker.passed, self._miss)
 
     def begin(self) -> LiveServer:
         """Connect for the first time; PgstrataError where that is not possible."""
@@ -136,17 +118,23 @@ class Recorder:
     @property
     def limits(self) -> tuple[str, ...]:
         """Codes of what is not seen by the present connection."""
-        return self._connected.server.limits(host=self._connected.host) if self._connected else ()
+        return self._connected.limits if self._connected else ()
 
     def alarm(self, incident: Incident | None) -> None:
         """Tell all followers of an incident, as `Follower.alarm`; for the one that looks for them."""
         self._followers.alarm(incident)
 
+    @property
+    def psql(self) -> int | None:
+        """The process that holds the present connection; other threads may ask."""
+        connected = self._connected
+        return connected.session.pid if connected else None
+
     def run(self, seconds: float | None) -> None:
         """Record for so long; None is for ever. The archive has everything at the end."""
-        end = None if seconds is None else self.ticker.now() + seconds
+        end = None if seconds is None else self.ticker.passed() + seconds
         try:
-            while end is None or self.ticker.now() < end:
+            while end is None or self.ticker.passed() < end:
                 self.step(self.ticker.wait())
         finally:
             now = int(self.ticker.now())
@@ -161,25 +149,33 @@ class Recorder:
         """What is due at a second."""
         if step := self.ticker.stepped():
             self._event(EventKind.CLOCK, f"{step:+.0f} s")
+            if step > 0 and self._connected is not None:
+                self._connected.forget()
+        begun = self.ticker.passed()
         self._second = RecordedSecond(moment=moment)
-        self._look_at_host(moment)
+        self._parts.attempt(Part.HOST, lambda: self._look_at_host(moment))
         try:
             if self._connected is None:
-                self._try_again(moment)
+                self._try_again()
             else:
                 self._look(self._connected, moment)
         except SessionLostError as error:
             self._lose(error)
-        except (SqlError, ParseError) as error:
-            if not self._failing:
-                self._event(EventKind.MISSED, error.what)
-                self.tell(f"the server did not answer as expected: {error.what}")
-            self._failing = True
-        self._followers.follow(self._second)
-        if moment % _FLUSH == 0:
+        self._followers.follow(replace(self._second, took=self.ticker.passed() - begun))
+        if self._is_due("save", _FLUSH, moment):
             self._save(moment)
-        if moment % _TIDY == 0:
+        if self._is_due("tidy", _TIDY, moment):
             self._tidy(moment)
+
+    def _is_due(self, what: str, period: int, moment: int) -> bool:
+        """Whether a multiple of the period has come since somebody asked, also where that second itself was missed."""
+        before, now = self._dues.get(what), moment // period
+        self._dues[what] = now
+        return moment % period == 0 if before is None else before != now
+
+    def _miss(self, part: Part, why: str, remedy: str) -> None:
+        self._event(EventKind.MISSED, f"{part}: {why}")
+        self.tell(f"{part} could not be read: {why}; this is tried again{f' ({remedy})' if remedy else ''}")
 
     # -------------------------------------------------------------------------------------------- connection
 
@@ -188,64 +184,127 @@ class Recorder:
         try:
             server = observe_server(session)
             self.archive.claim(server.system)
+            self._feed = self._find_host(server)
         except BaseException:
             session.close()
             raise
-        host = self._here = server.may_be_here and self._runs_here(server.said["backend"])
-        facts = {**server.facts(host=host), "query_text": str(int(self.query_text))}
-        self.archive.add_facts(facts)
-        self._connected = Connected(session=session, server=server, host=host)
-        self._followers.begin(facts, self.limits)
-        self._started = server.started
-        self._failing = False
+        self._connected = Connected(session=session, server=server, feed=self._feed)
+        self._parts.attempt(Part.LOG, lambda: self._aim(self._connected))
+        self._followers.begin(self._add_facts(self._connected), self.limits)
+        self._server = server
         return self._connected
 
-    def _runs_here(self, backend: str) -> bool:
-        path = f"/proc/{int(backend)}/cmdline"
-        return b"postgres" in self.here.read_files((path,)).get(path, b"")
+    def _find_host(self, server: LiveServer) -> HostFeed | None:
+        """The server's host; HostNotFitError where it does not run on the one that the user names."""
+        backend = int(server.said["backend"])
+        if self.there is not None:
+            require_host(self.there, backend)
+            return self.there
+        return self.here if server.may_be_here and self.here.runs(backend) else None
+
+    def _aim(self, connected: Connected | None) -> None:
+        """Ask the server where its log is; it may have begun another one."""
+        if connected is not None and self._feed is not None:
+            self._feed.aim(read_log_place(connected.look(log_statement())))
+
+    def _add_facts(self, connected: Connected) -> Mapping[str, str]:
+        facts = {**connected.server.facts(connected.limits), "query_text": str(int(self.query_text))}
+        self.archive.add_facts(facts)
+        return facts
 
     def _lose(self, error: PgstrataError) -> None:
         assert self._connected is not None
         self._connected.session.close()
         self._connected = None
-        self._lost_since, self._wait = self.ticker.now(), 1
+        self._lost_since, self._wait, self._refusal = self.ticker.passed(), 1, error.what
         self._next_try = self._lost_since + self._wait
         self._event(EventKind.LOST, error.what)
         self.tell(f"connection lost: {error.what}; trying again")
 
-    def _try_again(self, moment: int) -> None:
-        if moment < self._next_try:
+    def _try_again(self) -> None:
+        """ArchiveError, HostNotFitError: what answers now is not what was recorded, or must not be."""
+        if self.ticker.passed() < self._next_try:
             return
-        before = self._started
+        before = self._server
         try:
             connected = self._open()
         except PgstrataError as error:
-            if isinstance(error, ArchiveError):
+            if isinstance(error, (ArchiveError, HostNotFitError)) and not isinstance(error, DiskFullError):
                 raise
-            self._wait = min(_LONGEST_WAIT, 2 * self._wait)
-            self._next_try = self.ticker.now() + self._wait
+            self._wait_longer(error)
             return
-        away = self.ticker.now() - self._lost_since
-        restarted = abs(connected.server.started - before) > 1
+        away = self.ticker.passed() - self._lost_since
+        restarted = before is not None and abs(connected.server.started - before.started) > 1
         self._event(EventKind.RESTARTED if restarted else EventKind.CONNECTED, connected.server.said["version"])
-        self.tell(f"{'the server was restarted; ' if restarted else ''}connected again after {away:.0f} s")
+        said = ""
+        if restarted:
+            moved = before is not None and before.said["address"] != connected.server.said["address"]
+            said = "another server with the same data answers; " if moved else "the server was restarted; "
+        self.tell(f"{said}connected again after {away:.0f} s")
+
+    def _wait_longer(self, error: PgstrataError) -> None:
+        refused = any(words in error.what for words in _REFUSED)
+        self._wait = _REFUSED_WAIT if refused else min(_LONGEST_WAIT, 2 * self._wait)
+        self._next_try = self.ticker.passed() + self._wait
+        if self._wait >= _LONGEST_WAIT and error.what != self._refusal:
+            self._refusal = error.what
+            remedy = f" ({error.remedy})" if error.remedy else ""
+            self.tell(f"still no connection: {error.what}; trying again every {self._wait} s{remedy}")
 
     # ------------------------------------------------------------------------------------------------- looks
 
     def _look(self, connected: Connected, moment: int) -> None:
+        attempt = self._parts.attempt
+        if self._is_due("server", _TIDY, moment):
+            attempt(Part.SERVER, lambda: self._observe_again(connected))
         server = connected.server
-        look = self._sessions.read(connected.look(sessions_statement(server.version)))
+        attempt(Part.SESSIONS, lambda: self._look_at_sessions(connected, moment))
+        if self._is_due("counters", counters_period(server.version, int(server.said["catalogue"])), moment):
+            attempt(Part.COUNTERS, lambda: self._count(connected, moment))
+        if self._is_due("statements", STATEMENTS, moment):
+            if server.counts_statements:
+                attempt(Part.STATEMENTS, lambda: self._count_statements(connected, moment))
+            attempt(Part.TEXTS, lambda: self._ask_texts(connected, set()))
+            attempt(Part.HORIZON, lambda: self._look_at_horizon(connected, moment))
+        if self._is_due_for_relations(connected, moment):
+            attempt(Part.RELATIONS, lambda: self._count_relations(connected, moment))
+
+    def _is_due_for_relations(self, connected: Connected, moment: int) -> bool:
+        """The first two looks come soon, so that there is an interval of a short recording, too."""
+        period = relations_period(int(connected.server.said["catalogue"]))
+        if period is None:
+            return False
+        soon = self._is_due("relations soon", STATEMENTS, moment)
+        return self._is_due("relations", period, moment) or (soon and connected.relations.looks < 2)  # noqa: PLR2004
+
+    def _observe_again(self, connected: Connected) -> None:
+        """Rights, extensions and the role of a server change while it is recorded."""
+        before = connected.limits
+        self._parts.attempt(Part.LOG, lambda: self._aim(connected))
+        connected.server = self._server = observe_server(connected.session)
+        connected.asked += 2
+        if connected.limits != before:
+            self._followers.begin(self._add_facts(connected), connected.limits)
+            for text in say_limits(code for code in connected.limits if code not in before):
+                self.tell(f"note: {text}")
+
+    def _look_at_sessions(self, connected: Connected, moment: int) -> None:
+        look = self._sessions.read(connected.look(sessions_statement(connected.server.version)))
         self.archive.add_look(moment, look)
         self._second = replace(self._second, look=look)
         self.looks += 1
-        self._failing = False
         self._note_texts(look)
-        if moment % counters_period(server.version, int(server.said["catalogue"])) == 0:
-            self._count(connected, moment)
-        if moment % STATEMENTS == 0:
-            if server.counts_statements:
-                self._count_statements(connected, moment)
-            self._ask_texts(connected, set())
+
+    def _look_at_horizon(self, connected: Connected, moment: int) -> None:
+        if (horizon := read_horizon(connected.look(horizon_statement()))) is not None:
+            self.archive.add_horizon(moment, horizon)
+
+    def _count_relations(self, connected: Connected, moment: int) -> None:
+        found = connected.relations.read(connected.look(relations_statement()))
+        taken, before = self.ticker.now(), connected.related
+        connected.related = taken
+        if found is not None:
+            self.archive.add_relations(moment, taken - before, keep_busiest(found))
 
     def _note_texts(self, look: SessionsLook) -> None:
         """Texts that sessions told themselves are kept at once, others are asked for later."""
@@ -256,15 +315,16 @@ class Recorder:
             self._add_texts(dict(self._sessions.texts))
             self._identities |= dict.fromkeys(self._sessions.texts, "")
             self._sessions.texts.clear()
-        self._wanted.update(
-            session.statement
-            for session in look.counts
-            if session.statement and session.statement not in self._identities
-        )
+        if len(self._wanted) < _MOST_KNOWN:
+            self._wanted.update(
+                session.statement
+                for session in look.counts
+                if session.statement and session.statement not in self._identities
+            )
 
     def _count(self, connected: Connected, moment: int) -> None:
         now = read_counters(connected.look(counters_statement(connected.server.version)))
-        taken, before = self.ticker.now(), connected.counters
+        taken, before = self.ticker.passed(), connected.counters
         seconds, own = taken - connected.moment, connected.asked
         connected.counters, connected.moment, connected.asked = now, taken, 0
         if before is None or seconds <= 0:
@@ -275,23 +335,22 @@ class Recorder:
         if _COMMITS in rates:
             rates[_COMMITS] = max(0.0, rates[_COMMITS] - own / seconds)
         self.archive.add_server(moment, seconds, rates)
-        self._second = replace(self._second, server=rates)
+        self._second = replace(self._second, server=rates, server_seconds=seconds)
 
     def _count_statements(self, connected: Connected, moment: int) -> None:
         server, schema = connected.server, connected.server.said["counting"]
         counts = connected.look(counts_statement(server.version, schema))
         found = connected.statements.read(counts, connected.look(resets_statement(server.version, schema)))
-        taken, before = self.ticker.now(), connected.counted
+        taken, before = self.ticker.passed(), connected.counted
         connected.counted = taken
         if found is None:
             return
         others = {identity: use for identity, use in found.uses.items() if not self._is_own(identity)}
         kept = keep_largest(others)
-        self._ask_texts(connected, {identity for identity in kept if identity != REST})
+        named = {identity for identity in kept if identity != REST}
+        self._parts.attempt(Part.TEXTS, lambda: self._ask_texts(connected, named))
         kept = {identity: use for identity, use in kept.items() if not self._is_own(identity)}
-        keyed = {
-            key_of(identity, self._identities.get(identity, ""), server.version): use for identity, use in kept.items()
-        }
+        keyed = by_key(kept, self._identities, server.version)
         if not found.complete:
             self._event(EventKind.EVICTED)
         spent = math.fsum(use.seconds for use in kept.values())
@@ -317,6 +376,8 @@ class Recorder:
         running = [identity for identity in asked if identity not in found]
         if running and server.version >= IDENTITIES_SINCE:
             found |= read_texts(connected.rows(running_statement(running)))
+        if len(self._identities) > _MOST_KNOWN:
+            self._identities.clear()
         self._identities |= {identity: found.get(identity, "") for identity in asked}
         if self.query_text:
             texts = {
@@ -329,13 +390,15 @@ class Recorder:
         self._followers.learn(texts)
 
     def _look_at_host(self, moment: int) -> None:
-        if not self._here:
+        if self._feed is None:
             return
-        before = self.ticker.clock.monotonic()
-        rates = self._host.read(self.here.read_files(FILES), before)
-        if rates:
-            self.archive.add_host(moment, 1.0, rates)
-            self._second = replace(self._second, host=rates)
+        found = self._feed.read(moment)
+        for event in found.events:
+            self.archive.add_event(event)
+            self._followers.note(event)
+        if found.rates:
+            self.archive.add_host(moment, found.seconds, found.rates)
+            self._second = replace(self._second, host=found.rates)
 
     # ----------------------------------------------------------------------------------------------- archive
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -11,6 +12,7 @@ from typing import Final
 from pgstrata.app.running_server import require_read_only
 from pgstrata.collectors import live
 from pgstrata.collectors.lines import whole_lines
+from pgstrata.collectors.live.relations import relations_period
 from pgstrata.collectors.live.statements import IDENTITIES_SINCE
 from pgstrata.errors import HostNotFitError, ParseError, SqlError
 from pgstrata.ports.session import ServerSession
@@ -22,9 +24,12 @@ _FIELDS: Final = (
     "version", "number", "read_only", "sees_all", "standby", "started", "address", "backend", "activities", "counting",
     "loaded", "identities", "catalogue", "database", "clock", "connections", "buffers",
 )  # fmt: skip
+_NUMBER: Final = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?", re.ASCII)
 _LOOPBACK: Final = frozenset({"", "127.0.0.1", "::1"})
 _SYSTEM: Final = "SELECT system_identifier AS pgstrata FROM pg_control_system()"
+_SYSTEM_FACT: Final = "system"
 _LIMITS: Final = "limits"
+_NUMBERS: Final = ("number", "started", "backend", "catalogue")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +59,11 @@ class LiveServer:
         """Whether it was reached at an address of this machine."""
         return self.said["address"] in _LOOPBACK
 
-    def limits(self, *, host: bool) -> tuple[str, ...]:
-        """Codes of what will not be seen; `host`: the host's counters will."""
-        return tuple(self._limits(host=host))
+    def limits(self, *, host: bool, log: bool = True) -> tuple[str, ...]:
+        """Codes of what will not be seen; `host`: the host's counters will, `log`: its log will, if the host is."""
+        return tuple(self._limits(host=host, log=log))
 
-    def _limits(self, *, host: bool) -> Iterator[str]:
+    def _limits(self, *, host: bool, log: bool) -> Iterator[str]:
         if self.said["sees_all"] != "t":
             yield "no_pg_monitor"
         if self.said["activities"] != "on":
@@ -71,21 +76,25 @@ class LiveServer:
             yield "no_query_ids"
         if not host:
             yield "no_host"
+        elif not log:
+            yield "no_log"
+        if relations_period(int(self.said["catalogue"])) is None:
+            yield "many_tables"
         if self.said["standby"] == "t":
             yield "standby"
         if self.version > NEWEST:
             yield "newer_server"
 
-    def facts(self, *, host: bool) -> Mapping[str, str]:
-        """What the archive keeps of it."""
+    def facts(self, limits: Iterable[str]) -> Mapping[str, str]:
+        """What the archive keeps of it; `limits` are codes of what is not seen."""
         return {
+            **({_SYSTEM_FACT: self.system} if self.system else {}),
             "server_version": self.said["version"],
             "database": self.said["database"],
-            "system": self.system,
             "server_started": self.said["started"],
             "max_connections": self.said["connections"],
             "shared_buffers": self.said["buffers"],
-            _LIMITS: " ".join(self.limits(host=host)),
+            _LIMITS: " ".join(limits),
         }
 
 
@@ -96,11 +105,11 @@ def observe_server(session: ServerSession) -> LiveServer:
         HostNotFitError: sessions would not be read-only, or it is too old.
         SqlError: it cannot be asked.
     """
-    (line,) = whole_lines(session.rows((files(live) / "sql" / "server.sql").read_text("utf-8"))) or ("",)
-    words = line.split("\t")
-    if len(words) != len(_FIELDS):
-        raise ParseError(f"the server's answer has an unexpected format: {line[:200]!r}")
-    said = dict(zip(_FIELDS, words, strict=True))
+    answer = "\n".join(whole_lines(session.rows((files(live) / "sql" / "server.sql").read_text("utf-8"))))
+    words = answer.split("\t")
+    said = dict(zip(_FIELDS, words, strict=False))
+    if len(words) != len(_FIELDS) or not all(_NUMBER.fullmatch(said[name]) for name in _NUMBERS):
+        raise ParseError(f"the server's answer has an unexpected format: {answer[:200]!r}")
     require_read_only(said["read_only"])
     if int(said["number"]) < OLDEST:
         raise HostNotFitError(

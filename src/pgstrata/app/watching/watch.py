@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,12 +12,22 @@ from typing import Final
 from pgstrata.app.machine import open_machine
 from pgstrata.app.running_server import make_read_only, parse_dsn
 from pgstrata.app.watching.alarms import Alarms
+from pgstrata.app.watching.cost import CostReader
+from pgstrata.app.watching.endpoint import Endpoint, Listen
 from pgstrata.app.watching.hook import Hook, parse_hook
+from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed
+from pgstrata.app.watching.metrics import measure
+from pgstrata.app.watching.recent import Recent
 from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
 from pgstrata.diagnosis.live.detection import WEEK
 from pgstrata.errors import UsageError
+from pgstrata.experiment.hosts import parse_host
+from pgstrata.experiment.keys import WrongValueError
 from pgstrata.hosts.local_dialogue import LocalDialogue
+from pgstrata.model.experiment import HostKind
+from pgstrata.ports.recording import Follower
+from pgstrata.report.live.openmetrics import render_metrics
 from pgstrata.servers.psql_session import PsqlSession
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
@@ -28,8 +39,10 @@ _TIMEOUT: Final = "3s"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchTask:
-    """What the user asked for; `seconds` None is until it is interrupted.
+    """What the user asked for.
 
+    `seconds` None is until it is interrupted. `host` is the machine on which the server runs, written as in an
+    experiment; None: this one, if the server is reached at one of its addresses. `listen` is where metrics are offered.
     `on_incident` is a command that is run when an incident begins and ends, `rate` the false alarms per second.
     """
 
@@ -38,61 +51,101 @@ class WatchTask:
     keep: Keep
     query_text: bool = True
     seconds: float | None = None
+    host: str | None = None
+    listen: Listen | None = None
     on_incident: str | None = None
     rate: float = 1 / WEEK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """What the recorder found at its start."""
+    """What the recorder found at its start; `metrics` is the address of its metrics, empty without them."""
 
     version: str
     limits: tuple[str, ...]
+    metrics: str = ""
 
 
-def watch(task: WatchTask, begun: Callable[[Watching], None], tell: Callable[[str], None]) -> int:
+def watch(
+    task: WatchTask,
+    begun: Callable[[Watching], None],
+    tell: Callable[[str], None],
+    followers: tuple[Follower, ...] = (),
+) -> int:
     """Record a server into an archive; how many looks there were.
 
     Args:
         task: what is asked for.
         begun: called once the server has answered.
         tell: says what happens.
+        followers: are told what is recorded.
 
     Raises:
         UsageError: no connection string, or a limit that makes no sense.
         ArchiveInUseError: another recorder writes to the archive.
-        HostNotFitError: the server is too old, or sessions would not be read-only.
+        HostNotFitError: the server is too old, sessions would not be read-only, it does not run on `host`, or the
+            address of the metrics is taken.
+        HostLostError: `host` cannot be reached.
         SqlError: the server cannot be reached at all.
     """
     _check(task.keep)
+    destination = _destination(task.host)
     words = None if task.on_incident is None else parse_hook(task.on_incident)
     address = make_read_only(parse_dsn(task.dsn), statement_timeout=_TIMEOUT)
-    with open_machine(lambda _: None) as machine:
+    recent = Recent()
+    with open_machine(lambda _: None) as machine, ExitStack() as ending:
         tools = machine.servers.client_tools(tls=True)
+        ticker = Ticker(machine.clock)
+        there = RemoteHostFeed(destination, ticker.passed, tell) if destination else None
+        if there is not None:
+            ending.callback(there.close)
         archive = ArchiveWriter.open(task.archive, task.keep)
+        ending.callback(archive.close)
         hook = None if words is None else Hook(words, task.archive.absolute(), os.environ, (task.dsn,))
         alarms = Alarms(task.archive, tell, rate=task.rate, hook=hook, query_text=task.query_text)
         recorder = Recorder(
             connect=lambda: PsqlSession(LocalDialogue, tools, address),
-            here=machine.here,
+            here=OpenedHostFeed(machine.here, ticker.passed),
+            there=there,
             archive=archive,
-            ticker=Ticker(machine.clock),
+            ticker=ticker,
             tell=tell,
             query_text=task.query_text,
-            followers=(alarms,),
+            followers=(alarms, *followers, *((recent,) if task.listen else ())),
         )
         alarms.announce = recorder.alarm
+        url = ""
+        if task.listen:
+            endpoint = open_endpoint(task.listen, recorder, recent)
+            ending.callback(endpoint.close)
+            url = endpoint.url
+        alarms.catch_up()
+        server = recorder.begin()
+        begun(Watching(version=server.said["version"], limits=recorder.limits, metrics=url))
         try:
-            alarms.catch_up()
-            server = recorder.begin()
-            begun(Watching(version=server.said["version"], limits=recorder.limits))
-            try:
-                recorder.run(task.seconds)
-            except KeyboardInterrupt:
-                tell("stopped: the archive is complete up to now")
-        finally:
-            archive.close()
+            recorder.run(task.seconds)
+        except KeyboardInterrupt:
+            tell("stopped: the archive is complete up to now")
     return recorder.looks
+
+
+def _destination(host: str | None) -> str:
+    """What ssh is told; empty for this machine."""
+    if host is None:
+        return ""
+    try:
+        spec = parse_host(host)
+    except WrongValueError as error:
+        raise UsageError(error.what, where="--host", remedy="write ssh:NAME, as ssh knows the machine") from None
+    if spec.kind is HostKind.VM:
+        raise UsageError("a virtual machine of pgstrata cannot be watched", where="--host", remedy="write ssh:NAME")
+    return spec.destination
+
+
+def open_endpoint(listen: Listen, recorder: Recorder, recent: Recent) -> Endpoint:
+    """Metrics of a recorder at an address; `recent` has to follow it."""
+    cost = CostReader(archive=recorder.archive.folder, psql=lambda: recorder.psql)
+    return Endpoint(listen, lambda form: render_metrics(measure(recent.read(recorder.ticker.now()), cost.read()), form))
 
 
 def _check(keep: Keep) -> None:

@@ -23,8 +23,9 @@ _WANTED: Final = {
 
 @dataclass(slots=True)
 class HostReader:
-    """Keeps the last look."""
+    """Keeps the last look; `seconds` have passed between the last two."""
 
+    seconds: float = 0.0
     _last: Counters | None = None
     _moment: float = 0.0
     ticks: int = field(default=DEFAULT_TICKS)
@@ -38,7 +39,7 @@ class HostReader:
         """
         now = _count(contents)
         last, before = self._last, self._moment
-        self._last, self._moment = now, moment
+        self._last, self._moment, self.seconds = now, moment, moment - before
         if last is None or not now or moment <= before:
             return None
         found = rates(last, now, moment - before, self.ticks)

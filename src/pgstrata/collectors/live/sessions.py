@@ -53,12 +53,12 @@ class SessionsReader:
         for line in whole_lines(rows):
             words = line.rsplit("\t", _COLUMNS - _CLASS)
             try:
-                classed, pid, held, blockers = words[0], int(words[1]), int(words[2]), words[3]
+                classed, pid, held = words[0], int(words[1]), int(words[2])
+                behind = tuple(map(int, words[3].split()))
             except (IndexError, ValueError):
                 raise ParseError(f"unknown shape of a session: {line[:200]!r}") from None
             known = self._known.get(classed) or self._learn(classed)
             counts[known] += 1
-            behind = tuple(map(int, blockers.split())) if blockers else ()
             seen[pid] = _Seen(known, held, behind)
             if behind:
                 waiting.append((pid, known, behind))

@@ -29,7 +29,7 @@ _COLUMNS: Final = 7
 
 @cache
 def counts_statement(version: int, schema: str) -> str:
-    """Counters of all statements, a row each."""
+    """Counters of all statements, a row for each user and database; without an id where this role may not see it."""
     return statements_for(__package__, "statements", version)[0][1].replace("@schema@", schema)
 
 
@@ -61,7 +61,7 @@ def read_texts(rows: bytes) -> Mapping[str, str]:
 
 
 def read_counts(rows: bytes) -> Mapping[str, StatementUse]:
-    """Counters by id; ParseError where a row has an unknown shape."""
+    """Counters by entry: id, user and database; ParseError where a row has an unknown shape."""
     found = {}
     for line in whole_lines(rows):
         words = line.split("\t")
@@ -76,6 +76,10 @@ def read_counts(rows: bytes) -> Mapping[str, StatementUse]:
             wal_bytes=numbers[5],
         )  # fmt: skip
     return found
+
+
+def _identity(entry: str) -> str:
+    return entry.partition("/")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,21 +100,29 @@ class StatementsReader:
     def read(self, counts: bytes, resets: bytes) -> Interval | None:
         """What came since the last look; None at the first.
 
-        Entries that are new or were made anew count from their beginning. After a reset all do.
+        Entries that are new or were made anew count from their beginning. After a reset all do. Those that are new
+        because this role may see more than before do not: they may have counted for months.
         """
         now, said = read_counts(counts), resets.decode("utf-8", "replace").strip()
         last, before = self._last, self._resets
         self._last, self._resets = now, said
         if before is None:
             return None
-        uses, backwards = {}, False
-        for identity, use in now.items():
-            grown = use.since(last[identity]) if identity in last else use
-            backwards = backwards or grown is None
+        revealed = any(
+            not _identity(entry) and (entry not in now or now[entry].calls < use.calls) for entry, use in last.items()
+        )
+        uses: dict[str, StatementUse] = {}
+        complete = before == said and not revealed and last.keys() <= now.keys()
+        for entry, use in now.items():
+            identity = _identity(entry)
+            if not identity or (revealed and entry not in last):
+                continue
+            grown = use.since(last[entry]) if entry in last else use
+            complete = complete and grown is not None
             grown = use if grown is None else grown
             if grown.calls > 0:
-                uses[identity] = grown
-        return Interval(uses=uses, complete=before == said and not backwards and last.keys() <= now.keys())
+                uses[identity] = uses[identity].plus(grown) if identity in uses else grown
+        return Interval(uses=uses, complete=complete)
 
     def forget(self) -> None:
         """The server was restarted, or not reached for a while: the next look is the first."""
@@ -124,6 +136,15 @@ def keep_largest(uses: Mapping[str, StatementUse]) -> Mapping[str, StatementUse]
     for _, use in ranked[MOST_KEPT:]:
         kept[REST] = kept.get(REST, StatementUse()).plus(use)
     return kept
+
+
+def by_key(uses: Mapping[str, StatementUse], texts: Mapping[str, str], version: int) -> Mapping[str, StatementUse]:
+    """What was counted by `key_of`; several ids may have one text."""
+    keyed: dict[str, StatementUse] = {}
+    for identity, use in uses.items():
+        key = key_of(identity, texts.get(identity, ""), version)
+        keyed[key] = keyed[key].plus(use) if key in keyed else use
+    return keyed
 
 
 def key_of(identity: str, text: str, version: int) -> str:

@@ -35,12 +35,14 @@ def throughput_of(window: ArchiveWindow) -> FloatArray:
     return np.asarray(found, dtype=np.float64) if found else np.full(len(window.looks), np.nan)
 
 
-def choose_cutting(value: ArchiveWindow, reference: ArchiveWindow) -> Cutting:
+def choose_cutting(value: ArchiveWindow, reference: ArchiveWindow, *, both: bool = False) -> Cutting:
     """Batches that are long against the memory of the comparison window, as it would be without a change.
 
-    A comparison window that is shorter than the window does not tell it alone.
+    A comparison window that is shorter than the window does not tell it alone. With `both`, neither does: what changed
+    within the window counts as its scatter.
     """
-    windows = (reference, value) if reference.span.seconds < value.span.seconds else (reference,)
+    both = both or reference.span.seconds < value.span.seconds
+    windows = (reference, value) if both else (reference,)
     steps = [[_filled(load_of(each)), _filled(throughput_of(each))] for each in windows]
     # cells of several windows may differ in length: each tells its memory in seconds
     memory = max(shared_memory([series]) * window.cell for series, window in zip(steps, windows, strict=True))
@@ -63,22 +65,23 @@ def main_changes(value: ArchiveWindow, reference: ArchiveWindow, cutting: Cuttin
     both = [_relative(window, length, cutting.memory) for window, length in windows]
     loads = [_load_alone(window, length, cutting.memory) for window, length in windows]
     throughput, time = (
-        _change(name, (_figure(name, both[0]), _figure(name, both[1])), both, np.array(weights), longer)[0]
+        compare_means(name, (_figure(name, both[0]), _figure(name, both[1])), both, np.array(weights), longer)[0]
         for name, weights in (("throughput", (1.0, 0.0)), ("time", (-1.0, 1.0)))
     )
-    load = _change("load", (float(loads[0].mean[0]), float(loads[1].mean[0])), loads, np.array([1.0]), longer)[0]
+    load = compare_means("load", (float(loads[0].mean[0]), float(loads[1].mean[0])), loads, np.array([1.0]), longer)[0]
     return throughput, load, time
 
 
 def _load_alone(window: ArchiveWindow, length: int, memory: float) -> BatchMean:
     """Of all looks, also where the throughput is not known, so that the parts of the load add up to it."""
     looks = np.asarray(window.looks, dtype=np.float64)
-    return _as_relative(batch_mean(load_of(window)[np.newaxis], looks, length, memory / window.cell))
+    return as_relative(batch_mean(load_of(window)[np.newaxis], looks, length, memory / window.cell))
 
 
-def _as_relative(found: BatchMean) -> BatchMean:
+def as_relative(found: BatchMean) -> BatchMean:
+    """The same means with relative errors, NaN where a mean is not above zero."""
     safe = np.where(found.mean > 0, found.mean, np.nan)
-    return BatchMean(mean=found.mean, covariance=found.covariance / np.outer(safe, safe), freedom=found.freedom)
+    return BatchMean(mean=found.mean, covariance=found.covariance / safe[:, np.newaxis] / safe, freedom=found.freedom)
 
 
 def _relative(window: ArchiveWindow, length: int, memory: float) -> BatchMean:
@@ -88,7 +91,7 @@ def _relative(window: ArchiveWindow, length: int, memory: float) -> BatchMean:
     if not weights.any():
         weights = np.asarray(window.looks, dtype=np.float64)
         throughput = np.full(weights.size, np.nan)
-    return _as_relative(batch_mean(np.stack([throughput, load]), weights, length, memory / window.cell))
+    return as_relative(batch_mean(np.stack([throughput, load]), weights, length, memory / window.cell))
 
 
 def _figure(name: str, side: BatchMean) -> float:
@@ -98,7 +101,7 @@ def _figure(name: str, side: BatchMean) -> float:
     return throughput
 
 
-def _change(
+def compare_means(
     name: str, figures: tuple[float, float], sides: Sequence[BatchMean], weights: FloatArray, longer: float
 ) -> tuple[Change, float | None]:
     """A figure of both windows, and the p value of its change.
@@ -119,7 +122,8 @@ def _change(
     used = weights != 0
     variances = [float(weights[used] @ side.covariance[np.ix_(used, used)] @ weights[used]) for side in sides]
     freedoms = (sides[0].freedom, sides[1].freedom)
-    known = estimate(math.log(ours / theirs), (variances[0], variances[1]), freedoms)
+    # of figures as small as 5e-324 the ratio would be 0
+    known = estimate(math.log(ours) - math.log(theirs), (variances[0], variances[1]), freedoms)
     if known is None:
         return blank, None
     unchanged = estimate(0.0, (variances[1] * longer, variances[1]), (freedoms[1], freedoms[1]))
@@ -149,12 +153,10 @@ def rate_changes(
             series = np.asarray(window.rates.get(name, ()), dtype=np.float64)
             if series.size:
                 weights = np.isfinite(series).astype(np.float64)
-                sides.append(
-                    _as_relative(batch_mean(series[np.newaxis], weights, length, cutting.memory / window.cell))
-                )
+                sides.append(as_relative(batch_mean(series[np.newaxis], weights, length, cutting.memory / window.cell)))
         if len(sides) == 2:  # noqa: PLR2004 - both windows
             figures = (float(sides[0].mean[0]), float(sides[1].mean[0]))
-            found.append(_change(name, figures, sides, np.array([1.0]), _longer(value, reference)))
+            found.append(compare_means(name, figures, sides, np.array([1.0]), _longer(value, reference)))
     known = [(change, p) for change, p in found if math.isfinite(change.value) and math.isfinite(change.reference)]
     certain = resolve_holm([1.0 if p is None else p for _, p in known], _LEVEL)
     return tuple(replace(change, resolved=each) for (change, _), each in zip(known, certain, strict=True))
@@ -207,7 +209,7 @@ def _is(change: Change, sign: int) -> bool:
     """Whether a figure rose (1) or fell (-1)."""
     if not change.resolved or change.reference <= 0:
         return False
-    return sign * math.log(change.value / change.reference) > math.log1p(EFFECT)
+    return sign * (math.log(change.value) - math.log(change.reference)) > math.log1p(EFFECT)
 
 
 def _other_mix(calls: Sequence[CallsChange]) -> bool:

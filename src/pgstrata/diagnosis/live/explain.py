@@ -18,6 +18,7 @@ from pgstrata.diagnosis.live.changes import (
 )
 from pgstrata.diagnosis.live.load import per_look, split_background, split_load
 from pgstrata.diagnosis.live.onset import find_onset
+from pgstrata.diagnosis.live.relations import change_relations
 from pgstrata.diagnosis.live.statements import change_calls
 from pgstrata.model.archive import HOST_RATES, SERVER_RATES, ArchiveWindow, Blocking, SessionClass
 from pgstrata.model.explanation import Courses, Explanation, Outcome, RootBlocker, WindowFacts
@@ -61,6 +62,8 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
         background=split_background(value, reference, cutting),
         courses=make_courses(whole or value),
         onset=find_onset(whole, value.span, cutting) if whole is not None and told else None,
+        relations=change_relations(value, reference),
+        horizons=value.horizons,
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from pgstrata.diagnosis.live.changes import throughput_of
 from pgstrata.diagnosis.live.explain import find_blockers, make_courses, window_facts
+from pgstrata.diagnosis.live.relations import per_second
 from pgstrata.model.archive import HOST_RATES, SERVER_RATES, ArchiveWindow
 from pgstrata.model.attribution import Part
 from pgstrata.model.profile import LoadShare, Profile
@@ -44,6 +45,11 @@ def profile(window: ArchiveWindow) -> Profile:
         ),
         blockers=find_blockers(window, replace(window, blocked={})),
         courses=make_courses(window),
+        relations=tuple(
+            (relation, per_second(use, window.relations_counted or 1.0))
+            for relation, use in sorted(window.relations.items(), key=lambda item: -item[1].work)
+        ),
+        horizons=window.horizons,
     )
 
 

@@ -19,7 +19,9 @@ from pgstrata.report.blocks.model import (
     end,
 )
 from pgstrata.report.figures.live import draw_courses
+from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.limits import say_limits
+from pgstrata.report.live.relations import horizon_blocks, relation_changes
 from pgstrata.report.live.tables import (
     blockers_table,
     calls_table,
@@ -32,7 +34,6 @@ from pgstrata.report.live.tables import (
 from pgstrata.report.live.words import (
     answer_sentences,
     doubt_sentences,
-    local,
     name_application,
     name_event,
     name_statement,
@@ -82,6 +83,8 @@ def _sections(found: Explained) -> Iterator[Block]:
         yield Section("Who blocked", (blockers_table(why.blockers, texts),), brief=True)
     if why.calls:
         yield Section("Statements", (calls_table(why.calls, texts), Paragraph(_CALLS, Tone.NOTE)))
+    yield from relation_changes(why.relations)
+    yield from horizon_blocks(why.horizons)
     yield from _surroundings(found)
 
 
@@ -96,18 +99,13 @@ def _surroundings(found: Explained) -> Iterator[Block]:
     if why.background:
         table = named_table("process", why.background, lambda row: f"{readable(row.application)}: {name_event(row)}")
         yield Details("Processes that serve no client", (table,))
-    events = [event for window in (why.comparison, why.window) for event in window.events]
-    if events:
-        said = (f"{local(event.moment):%H:%M:%S} {event.kind.value}{_detail(event.detail)}" for event in events)
-        yield Section("Events", (Listing(tuple(said)),))
+    for title, window in (("Events in the window", why.window), ("Events before", why.comparison)):
+        if window.events:
+            yield Section(title, (Listing(tuple(event_lines(window.events))),))
     texts = texts_table(_told_statements(found), found.texts)
     if texts is not None:
         yield Details("Texts of the statements", (texts,))
     yield Section("Recorded from", (Facts(tuple(_facts(found))),))
-
-
-def _detail(text: str) -> str:
-    return f": {readable(text)}" if text else ""
 
 
 def _told_statements(found: Explained) -> Iterator[str]:

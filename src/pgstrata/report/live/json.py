@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pgstrata.model.explanation import Change, Explained, LoadRow, RootBlocker, WindowFacts
+from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, RootBlocker, WindowFacts
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.live.relations import change_json, horizon_json
 from pgstrata.report.live.words import answer_sentences, doubt_sentences
 
 _ROW: Final = "part event statement application value reference difference interval resolved samples"
@@ -28,40 +29,51 @@ def explanation_json(found: Explained) -> str:
             "answer": list(answer_sentences(found)),
             "warnings": list(doubt_sentences(found)),
             "limits": list(found.facts.limits),
-            "window": _window(why.window),
-            "comparison": _window(why.comparison),
+            "window": window_json(why.window),
+            "comparison": window_json(why.comparison),
             "onset": pick_fields(why.onset, "begin begin_interval end end_interval"),
-            "changes": [_change(change) for change in (why.throughput, why.load, why.time)],
-            "rows": [_row(row) for row in why.rows],
-            "waits": [_row(row) for row in why.waits],
-            "statements": [_row(row) for row in why.statements],
-            "applications": [_row(row) for row in why.applications],
-            "blockers": [_blocker(blocker) for blocker in why.blockers],
-            "calls": [pick_fields(change, _CALLS) for change in why.calls],
-            "server": [_change(change) for change in why.server],
-            "host": [_change(change) for change in why.host],
-            "background": [_row(row) for row in why.background],
+            "changes": [figure_json(change) for change in (why.throughput, why.load, why.time)],
+            "rows": [load_row_json(row) for row in why.rows],
+            "waits": [load_row_json(row) for row in why.waits],
+            "statements": [load_row_json(row) for row in why.statements],
+            "applications": [load_row_json(row) for row in why.applications],
+            "blockers": [blocker_json(blocker) for blocker in why.blockers],
+            "calls": [calls_json(change) for change in why.calls],
+            "relations": [change_json(change) for change in why.relations],
+            "horizons": [horizon_json(each) for each in why.horizons],
+            "server": [figure_json(change) for change in why.server],
+            "host": [figure_json(change) for change in why.host],
+            "background": [load_row_json(row) for row in why.background],
             "texts": dict(found.texts),
         }
     )
 
 
-def _window(window: WindowFacts) -> Mapping[str, Any]:
+def window_json(window: WindowFacts) -> Mapping[str, Any]:
+    """How well a window is known."""
     return {
         **pick_fields(window, "begin=span.begin end=span.end seen looks unit"),
         "gaps": [[gap.begin, gap.end] for gap in window.gaps],
-        "events": [pick_fields(event, "moment kind detail") for event in window.events],
+        "events": [pick_fields(event, "moment kind detail times") for event in window.events],
     }
 
 
-def _change(change: Change) -> Mapping[str, Any]:
+def figure_json(change: Change) -> Mapping[str, Any]:
+    """A figure of both windows."""
     return pick_fields(change, _CHANGE)
 
 
-def _row(row: LoadRow) -> Mapping[str, Any]:
+def load_row_json(row: LoadRow) -> Mapping[str, Any]:
+    """A part of the load in both windows."""
     return pick_fields(row, _ROW)
 
 
-def _blocker(blocker: RootBlocker) -> Mapping[str, Any]:
+def blocker_json(blocker: RootBlocker) -> Mapping[str, Any]:
+    """A head of chains of those that block."""
     root = "kind database role application state wait_type event statement"
     return {**pick_fields(blocker, "pids held value reference"), "root": pick_fields(blocker.root, root)}
+
+
+def calls_json(change: CallsChange) -> Mapping[str, Any]:
+    """A statement's part of the change, and where that comes from."""
+    return pick_fields(change, _CALLS)

@@ -12,7 +12,11 @@ LIMITS: Final = {
     "no_extension": "the extension pg_stat_statements is not in this database: calls and latencies of statements are "
     "not known; run CREATE EXTENSION pg_stat_statements, or connect to a database that has it",
     "no_query_ids": "the server gives no query ids: statements are identified by their normalised texts",
-    "no_host": "the server is on another machine: CPU, memory and disks of its host are not seen",
+    "no_host": "the server is on another machine: CPU, memory and disks of its host, and its log, are not seen; if ssh "
+    "reaches it, name it: --host ssh:NAME",
+    "no_log": "the server's log cannot be read: run the recorder as a user who may read it; errors, checkpoints and "
+    "deadlocks are not seen",
+    "many_tables": "the database has so many tables that their statistics are not read",
     "standby": "the server is a standby: its throughput counts read-only transactions",
     "newer_server": "the server is newer than this pgstrata: statistics that are new in it are not read",
 }

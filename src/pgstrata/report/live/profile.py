@@ -27,10 +27,11 @@ from pgstrata.report.blocks.model import (
 )
 from pgstrata.report.figures.live import draw_courses
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.limits import say_limits
+from pgstrata.report.live.relations import horizon_blocks, horizon_json, relation_shares, use_json
 from pgstrata.report.live.tables import blockers_table, say_amount, texts_table, title_of
 from pgstrata.report.live.words import (
-    local,
     name_application,
     name_statement,
     render_rate,
@@ -113,14 +114,15 @@ def _sections(found: Profiled) -> Iterator[Block]:
         yield Section("Who blocked", (blockers_table(profile.blockers, texts),), brief=True)
     if profile.counted:
         yield Section("Statements", (_uses(profile.uses, profile.counted, texts),))
+    yield from relation_shares(profile.relations)
+    yield from horizon_blocks(profile.horizons)
     names = (("Server", set(SERVER_RATES)), ("Host", set(COURSES) - set(SERVER_RATES)))
     for title, wanted in names:
         rows = [(name, value) for name, value in profile.rates if name in wanted and value]
         if rows:
             yield Section(title, (_rates(rows),))
     if profile.window.events:
-        said = (f"{local(each.moment):%H:%M:%S} {each.kind.value}" for each in profile.window.events)
-        yield Section("Events", (Listing(tuple(said)),))
+        yield Section("Events", (Listing(tuple(event_lines(profile.window.events))),))
     keys = [share.statement for share in profile.statements[:_MOST]] + [key for key, _ in profile.uses[:_MOST]]
     table = texts_table(keys, texts)
     if table is not None:
@@ -195,6 +197,8 @@ def profile_json(found: Profiled) -> str:
             "statements": shares(profile.statements),
             "applications": shares(profile.applications),
             "uses": [{"statement": key, **pick_fields(use, _USE)} for key, use in profile.uses],
+            "relations": [use_json(*each) for each in profile.relations],
+            "horizons": [horizon_json(each) for each in profile.horizons],
             "rates": dict(profile.rates),
             "texts": dict(found.texts),
         }

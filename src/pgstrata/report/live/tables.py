@@ -10,9 +10,8 @@ from pgstrata.model.courses import COURSES
 from pgstrata.model.explanation import CallsChange, Change, LoadRow, RootBlocker
 from pgstrata.report.blocks.model import Column, ColumnPlace, Shape, Table, begin
 from pgstrata.report.live.words import (
-    name_application,
     name_blocker,
-    name_event,
+    name_row,
     name_statement,
     render_change,
     render_limit,
@@ -49,15 +48,16 @@ def main_table(changes: Sequence[Change]) -> Table:
     return Table(
         names=Column(title="", cells=tuple(TITLES[change.name] for change in changes)),
         columns=(
-            Column(title="before", cells=tuple(_main(change.name, change.reference) for change in changes)),
-            Column(title="window", cells=tuple(_main(change.name, change.value) for change in changes)),
+            Column(title="before", cells=tuple(say_main(change.name, change.reference) for change in changes)),
+            Column(title="window", cells=tuple(say_main(change.name, change.value) for change in changes)),
             Column(title="change [95 %]", cells=tuple(render_change(change) or "unknown" for change in changes)),
             Column(title="detectable", cells=tuple(render_limit(change) for change in changes)),
         ),
     )
 
 
-def _main(name: str, value: float) -> str:
+def say_main(name: str, value: float) -> str:
+    """Throughput, load or time per transaction, without its unit where the heading has it."""
     if not math.isfinite(value):
         return "unknown"
     if name == "time":
@@ -73,7 +73,7 @@ def load_table(rows: Sequence[LoadRow], total: Change, texts: Mapping[str, str])
         resolved=True, samples=0,
     )  # fmt: skip
     rest = _sum(left)
-    lines = [(_name_row(row, texts), row) for row in shown]
+    lines = [(name_row(row, texts, _STATEMENT), row) for row in shown]
     lines += [("remainder", rest)] if left else []
     lines.append(("all", whole))
     return Table(
@@ -83,14 +83,6 @@ def load_table(rows: Sequence[LoadRow], total: Change, texts: Mapping[str, str])
         hints=tuple(name_query(texts.get(row.statement, ""), _LONGEST_HINT) for _, row in lines),
         breaks=_NARROWEST,
     )
-
-
-def _name_row(row: LoadRow, texts: Mapping[str, str]) -> str:
-    """Lock/tuple in update t set x = ?, shop."""
-    if row.part is None:
-        return name_event(row)
-    statement = name_statement(row.statement, texts, _STATEMENT)
-    return f"{name_event(row)} in {statement}, {name_application(row.application)}"
 
 
 def named_table(title: str, rows: Sequence[LoadRow], name: Callable[[LoadRow], str]) -> Table:
@@ -133,16 +125,21 @@ def _sessions_columns(rows: Sequence[LoadRow]) -> tuple[Column, ...]:
     )
 
 
-def blockers_table(blockers: Iterable[RootBlocker], texts: Mapping[str, str]) -> Table:
-    """Heads of the chains of those that block."""
+def blockers_table(
+    blockers: Iterable[RootBlocker],
+    texts: Mapping[str, str],
+    before: str = "behind it, before",
+    now: str = "behind it",
+) -> Table:
+    """Heads of the chains of those that block; `before` and `now` head the columns of sessions behind them."""
     rows = list(blockers)[:_MOST]
     return Table(
         names=Column(title="head of the chain", cells=tuple(begin(name_blocker(row.root, texts)) for row in rows)),
         columns=(
             Column(title="process", cells=tuple(", ".join(map(str, row.pids[:2])) for row in rows)),
             Column(title="open for", cells=tuple(render_duration(row.held) if row.held else "" for row in rows)),
-            Column(title="behind it, before", cells=tuple(render_sessions(row.reference) for row in rows)),
-            Column(title="behind it", cells=tuple(render_sessions(row.value) for row in rows)),
+            Column(title=before, cells=tuple(render_sessions(row.reference) for row in rows)),
+            Column(title=now, cells=tuple(render_sessions(row.value) for row in rows)),
         ),
         hints=tuple(name_query(texts.get(row.root.statement, ""), _LONGEST_HINT) if row.root else "" for row in rows),
         breaks=_NARROWEST,
@@ -211,7 +208,9 @@ def _matters(change: Change) -> bool:
 
 
 def _distance(change: Change) -> float:
-    return abs(math.log(change.value / change.reference)) if change.value > 0 and change.reference > 0 else math.inf
+    if change.value <= 0 or change.reference <= 0:
+        return math.inf
+    return abs(math.log(change.value) - math.log(change.reference))
 
 
 def title_of(name: str) -> str:

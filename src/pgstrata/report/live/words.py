@@ -10,6 +10,7 @@ from typing import Final, assert_never
 from pgstrata.model.archive import SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, Onset, Outcome, RootBlocker, WindowFacts
+from pgstrata.report.live.relations import say_relations
 from pgstrata.report.sentences.causes import PART_NAMES, name_query, readable
 from pgstrata.units import render_count, render_duration
 
@@ -21,6 +22,7 @@ _FEW_BLOCKED: Final = 0.1
 """Sessions behind a head of a chain, on average, from which on it is told."""
 _MUCH: Final = 0.2
 """Share of the extra load that has to wait behind it."""
+_SLOWER: Final = frozenset({Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX})
 _WHOLE: Final = 20
 _MANY_TIMES: Final = 2.0
 _AGREE: Final = 0.6
@@ -74,6 +76,13 @@ def name_event(row: LoadRow) -> str:
     return readable(row.event) or PART_NAMES[Part.RUNNING]
 
 
+def name_row(row: LoadRow, texts: Mapping[str, str], width: int = 44) -> str:
+    """Lock/tuple in update t set x = ?, shop."""
+    if row.part is None:
+        return name_event(row)
+    return f"{name_event(row)} in {name_statement(row.statement, texts, width)}, {name_application(row.application)}"
+
+
 def name_application(application: str) -> str:
     """As it calls itself."""
     return readable(application) or "(without a name)"
@@ -121,8 +130,13 @@ def render_change(change: Change) -> str:
         ends = "" if span is None else f" [{render_rate(span.low)}, {render_rate(span.high)}]"
         return f"{render_rate(ratio)} times{ends}"
     digits = 0 if abs(ratio - 1) * 100 >= _WHOLE else 1
-    ends = "" if span is None else f" [{(span.low - 1) * 100:+.{digits}f}, {(span.high - 1) * 100:+.{digits}f}]"
-    return f"{(ratio - 1) * 100:+.{digits}f} %{ends}"
+    ends = "" if span is None else f" [{_percent(span.low, digits)}, {_percent(span.high, digits)}]"
+    return f"{_percent(ratio, digits)} %{ends}"
+
+
+def _percent(ratio: float, digits: int) -> str:
+    """+38.0; what rounds to nothing is not below it."""
+    return f"{round((ratio - 1) * 100, digits) + 0.0:+.{digits}f}"
 
 
 def render_rate(value: float) -> str:
@@ -150,10 +164,12 @@ def answer_sentences(found: Explained) -> Iterator[str]:
     why = found.explanation
     if why.onset is not None:
         yield _say_onset(why.onset)
-    if why.outcome in {Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX, Outcome.MORE}:
+    if why.outcome in {*_SLOWER, Outcome.MORE}:
         yield from _say_rows(found)
     yield from _say_blockers(found)
     yield from _say_calls(found)
+    if why.outcome in _SLOWER:
+        yield from say_relations(why.relations)
 
 
 def _say_outcome(found: Explained) -> str:
@@ -319,12 +335,17 @@ def doubt_sentences(found: Explained) -> Iterator[str]:
     if found.chosen.clipped:
         yield f"the archive holds only {say_dated(found.facts.span)}: the window was cut to it"
     for name, window in (("window", why.window), ("comparison window", why.comparison)):
-        if window.gaps:
-            gaps = ", ".join(say_window(gap) for gap in window.gaps[:3])
-            more = f" and {len(window.gaps) - 3} more" if len(window.gaps) > 3 else ""  # noqa: PLR2004
-            yield f"the {name} has {render_count(len(window.gaps), 'gap')} in the recording: {gaps}{more}"
-        if window.unit > 1:
-            yield f"the {name} was read from sums of minutes, not from seconds"
+        yield from window_doubts(name, window)
     if not why.calls and not {"no_extension", "statements_not_loaded"} & set(found.facts.limits):
         yield "one of the windows has no counts of pg_stat_statements, which is read every 10 s"
     yield "sessions are sampled once a second: a shorter wait is in some samples only, in proportion to its duration"
+
+
+def window_doubts(name: str, window: WindowFacts) -> Iterator[str]:
+    """How completely a window was recorded, where that limits what is known of it."""
+    if window.gaps:
+        gaps = ", ".join(say_window(gap) for gap in window.gaps[:3])
+        more = f" and {len(window.gaps) - 3} more" if len(window.gaps) > 3 else ""  # noqa: PLR2004
+        yield f"the {name} has {render_count(len(window.gaps), 'gap')} in the recording: {gaps}{more}"
+    if window.unit > 1:
+        yield f"the {name} was read from sums of minutes, not from seconds"

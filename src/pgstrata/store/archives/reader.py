@@ -12,30 +12,43 @@ from typing import Final
 
 from pgstrata.model.archive import (
     HOST_RATES,
+    RELATION_COUNTERS,
+    RELATION_FIELDS,
     SERVER_RATES,
     ArchiveEvent,
     ArchiveFacts,
     ArchiveWindow,
     Blocking,
     EventKind,
+    Holder,
+    HolderKind,
+    Horizon,
+    Relation,
+    RelationUse,
     SessionClass,
     Span,
     StatementUse,
+    UseCourses,
 )
 from pgstrata.model.incidents import LoadStep
 from pgstrata.store.archives.schema import COARSE, DETAILED, read_archive
 from pgstrata.store.archives.steps import read_steps
+from pgstrata.store.archives.tables import ArchiveTable, read_table
 
 MOST_CELLS: Final = 240
 MOST_DETAILED: Final = 2 * 3600
 """Seconds of a window from which on it is read by the minute."""
 LONGEST_PAUSE: Final = 5
 """Seconds without a look from which on they are a gap."""
-_LONGEST_INTERVAL: Final = 7200
-"""Seconds that no interval of statements is longer than."""
 _MINUTE: Final = 60
 _COLUMNS: Final = "kind, database, role, application, state, wait_type, event"
 _LIMITS: Final = "limits"
+_USES: Final = ("calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes")
+_INSIDE: Final = (
+    "i.moment >= :begin AND i.moment < :end + 7200 "
+    "AND i.moment - i.seconds / 2 >= :begin AND i.moment - i.seconds / 2 < :end"
+)
+"""Intervals whose middle is in the window; none is as long as 2 h, and bounds of `moment` let its index be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,7 @@ class ArchiveReader:
         number = max(1, math.ceil((span.end - begin) / cell))
         read = _Read(self._connection, size, Span(begin=begin, end=begin + number * cell), cell, number, span.end)
         uses, counted, transactions = read.statements()
+        relations, relations_counted = read.relations()
         return ArchiveWindow(
             span=Span(begin=begin, end=-(-span.end // unit) * unit),
             unit=unit,
@@ -103,9 +117,24 @@ class ArchiveReader:
             statements=uses,
             counted=counted,
             transactions=transactions,
+            relations=relations,
+            relations_counted=relations_counted,
+            horizons=read.horizons(),
             events=read.events(),
             gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
         )
+
+    def table(self, name: str, span: Span, facts: ArchiveFacts, *, by_minute: bool) -> ArchiveTable:
+        """What the archive has of a span as a table for other tools; see `read_table`."""
+        return read_table(self._connection, name, span, facts, by_minute=by_minute)
+
+    def use_courses(self, span: Span, keys: Collection[str], *, most: int = MOST_CELLS) -> UseCourses:
+        """What was counted of statements in a window, `span` as `ArchiveWindow` has it; in so many cells at most."""
+        (number,) = self._connection.execute(
+            f"SELECT count(*) FROM statement_interval i WHERE {_INSIDE}", {"begin": span.begin, "end": span.end}
+        ).fetchone()
+        cell = max(1, math.ceil(number / most))
+        return _Read(self._connection, DETAILED, span, cell, math.ceil(number / cell), span.end).use_courses(keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,17 +216,12 @@ class _Read:
 
     def statements(self) -> tuple[Mapping[str, StatementUse], float | None, float]:
         """Sums of all intervals whose middle is in the window, the seconds that they cover, transactions in these."""
-        # the bounds of moments let the index be used
-        near = f"i.moment >= :begin AND i.moment < :end + {_LONGEST_INTERVAL}"
-        inside = f"{near} AND i.moment - i.seconds / 2 >= :begin AND i.moment - i.seconds / 2 < :end"
         ends = "sum(i.seconds), min(i.moment - i.seconds), max(i.moment)"
-        ((seconds, first, last),) = self._rows(f"SELECT {ends} FROM statement_interval i WHERE {inside}")
-        sums = ", ".join(
-            f"sum(u.{name})" for name in ("calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes")
-        )
+        ((seconds, first, last),) = self._rows(f"SELECT {ends} FROM statement_interval i WHERE {_INSIDE}")
+        sums = ", ".join(f"sum(u.{name})" for name in _USES)
         query = (
             f"SELECT s.key, {sums} FROM statement_interval i JOIN statement_use u ON u.moment = i.moment "
-            f"JOIN statement s ON s.id = u.statement WHERE {inside} GROUP BY 1"
+            f"JOIN statement s ON s.id = u.statement WHERE {_INSIDE} GROUP BY 1"
         )
         uses = {
             key: StatementUse(calls=calls, seconds=spent, rows=rows, blocks_hit=hit, blocks_read=read, wal_bytes=wal)
@@ -207,12 +231,62 @@ class _Read:
         (transactions,) = self.connection.execute(committed, (round(first or 0), last or 0)).fetchone()
         return uses, seconds, transactions or 0.0
 
+    def use_courses(self, keys: Collection[str]) -> UseCourses:
+        """Cells of equally many intervals, as many as the window's cells are long."""
+        ranked = (
+            f"SELECT i.moment, i.seconds, (row_number() OVER (ORDER BY i.moment) - 1) / :cell AS place "
+            f"FROM statement_interval i WHERE {_INSIDE}"
+        )
+        seconds = [0.0] * self.number
+        for place, covered in self._rows(f"SELECT place, sum(seconds) FROM ({ranked}) GROUP BY 1"):
+            seconds[place] = covered
+        sums = ", ".join(f"sum(u.{name})" for name in _USES)
+        known = self._rows("SELECT id, key FROM statement")
+        wanted = {number: key for number, key in known if key in keys}
+        query = (
+            f"SELECT r.place, u.statement, {sums} FROM ({ranked}) r JOIN statement_use u ON u.moment = r.moment "
+            f"AND u.statement IN ({', '.join(map(str, wanted))}) GROUP BY 2, 1"
+        )
+        found = {key: [StatementUse()] * self.number for key in keys}
+        for place, number, *values in self._rows(query):
+            found[wanted[number]][place] = StatementUse(**dict(zip(_USES, values, strict=True)))
+        return UseCourses(seconds=tuple(seconds), uses={key: tuple(cells) for key, cells in found.items()})
+
+    def relations(self) -> tuple[Mapping[Relation, RelationUse], float | None]:
+        """Sums of all intervals whose middle is in the window, and the seconds that they cover."""
+        ((seconds,),) = self._rows(f"SELECT sum(i.seconds) FROM relation_interval i WHERE {_INSIDE}")
+        sums = ", ".join(
+            f"sum(u.{name})" if name in RELATION_COUNTERS else f"max(u.{name})" for name in RELATION_FIELDS
+        )
+        query = (
+            f"SELECT r.name, r.on_table, {sums} FROM relation_interval i JOIN relation_use u ON u.moment = i.moment "
+            f"JOIN relation r ON r.id = u.relation WHERE {_INSIDE} GROUP BY 1, 2"
+        )
+        uses = {
+            Relation(name=name, table=table): RelationUse(**dict(zip(RELATION_FIELDS, values, strict=True)))
+            for name, table, *values in self._rows(query)
+        }
+        return uses, seconds
+
+    def horizons(self) -> tuple[Horizon, ...]:
+        """Of each holder that one look at which it held back most."""
+        query = (
+            "SELECT kind, name, pid, state, max(age), held FROM horizon WHERE moment >= :begin AND moment < :end "
+            "GROUP BY kind, name, pid ORDER BY 5 DESC LIMIT 20"
+        )
+        known = {kind.value for kind in HolderKind}
+        return tuple(
+            Horizon(holder=Holder(kind=HolderKind(kind), name=name, pid=pid, state=state), age=age, held=held)
+            for kind, name, pid, state, age, held in self._rows(query)
+            if kind in known
+        )
+
     def events(self) -> tuple[ArchiveEvent, ...]:
-        query = "SELECT moment, kind, detail FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment"
+        query = "SELECT moment, kind, detail, times FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment"
         known = {kind.value for kind in EventKind}
         return tuple(
-            ArchiveEvent(moment=moment, kind=EventKind(kind), detail=detail)
-            for moment, kind, detail in self._rows(query)
+            ArchiveEvent(moment=moment, kind=EventKind(kind), detail=detail, times=times)
+            for moment, kind, detail, times in self._rows(query)
             if kind in known
         )
 

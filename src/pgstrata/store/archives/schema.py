@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import ArchiveError, DiskFullError, ExitCode
-from pgstrata.model.archive import HOST_RATES, SERVER_RATES
+from pgstrata.model.archive import HOST_RATES, RELATION_FIELDS, SERVER_RATES
 from pgstrata.store.database import connect, reading
 from pgstrata.store.failures import is_damage, is_disk_full
 from pgstrata.system.files import is_full
@@ -50,6 +50,7 @@ CREATE TABLE blocked_{size} (
 {_rates_table(f"server_{size}", SERVER_RATES)}{_rates_table(f"host_{size}", HOST_RATES)}"""
 
 
+_RELATION_COLUMNS: Final = ",\n".join(f"    {name} REAL NOT NULL" for name in RELATION_FIELDS)
 _SCHEMA: Final = f"""\
 CREATE TABLE fact (
     name TEXT PRIMARY KEY,
@@ -58,7 +59,8 @@ CREATE TABLE fact (
 CREATE TABLE event (
     moment INTEGER NOT NULL,
     kind TEXT NOT NULL,
-    detail TEXT NOT NULL
+    detail TEXT NOT NULL,
+    times INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX event_moment ON event (moment);
 CREATE TABLE statement (
@@ -96,6 +98,31 @@ CREATE TABLE statement_use (
     wal_bytes REAL NOT NULL,
     PRIMARY KEY (moment, statement)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE relation (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    on_table TEXT NOT NULL,
+    UNIQUE (name, on_table)
+) STRICT;
+CREATE TABLE relation_interval (
+    moment INTEGER PRIMARY KEY,
+    seconds REAL NOT NULL
+) STRICT;
+CREATE TABLE relation_use (
+    moment INTEGER NOT NULL,
+    relation INTEGER NOT NULL,
+{_RELATION_COLUMNS},
+    PRIMARY KEY (moment, relation)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE horizon (
+    moment INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    age INTEGER NOT NULL,
+    held INTEGER NOT NULL
+) STRICT;
 """
 
 

@@ -6,15 +6,24 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.model.archive import HOST_RATES, SERVER_RATES
+from pgstrata.model.archive import HOST_RATES, RELATION_COUNTERS, RELATION_FIELDS, SERVER_RATES
 from pgstrata.store.database import transaction
 
 MINUTE: Final = 60
 HOUR: Final = 3600
-_COARSE_STATEMENTS: Final = 600
+_COARSE_INTERVAL: Final = 600
 _SECONDS: Final = ("look_second", "session_second", "blocked_second", "server_second", "host_second")
 _MINUTES: Final = ("look_minute", "session_minute", "blocked_minute", "server_minute", "host_minute")
-_ALL: Final = (*_SECONDS, *_MINUTES, "statement_interval", "statement_use", "event")
+_ALL: Final = (
+    *_SECONDS,
+    *_MINUTES,
+    "statement_interval",
+    "statement_use",
+    "relation_interval",
+    "relation_use",
+    "horizon",
+    "event",
+)
 _ROLLED: Final = "rolled_until"
 _BATCH: Final = 6 * HOUR
 """Seconds that are summed up in one transaction."""
@@ -123,32 +132,60 @@ def _drop(connection: sqlite3.Connection, begin: int, since: int) -> None:
             connection.execute(f"DELETE FROM {table} WHERE moment < ?", (begin,))
         for table in _SECONDS:
             connection.execute(f"DELETE FROM {table} WHERE moment < ?", (since,))
-        _thin_statements(connection, since)
+        for counted in _COUNTED:
+            _thin_intervals(connection, counted, since)
+        # of each holder and minute the last is enough
+        connection.execute("DELETE FROM horizon WHERE moment < ? AND moment % 60 <> 0", (since,))
 
 
-def _thin_statements(connection: sqlite3.Connection, since: int) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counted:
+    """Tables of what is counted in intervals: of the intervals and of the uses, with what is summed up in each."""
+
+    intervals: str
+    sums: str
+    uses: str
+    by: str
+    use_sums: str
+
+
+_COUNTED: Final = (
+    _Counted(
+        intervals="statement_interval",
+        sums="sum(seconds), sum(spent), min(complete)",
+        uses="statement_use",
+        by="statement",
+        use_sums="sum(calls), sum(seconds), sum(rows), sum(blocks_hit), sum(blocks_read), sum(wal_bytes)",
+    ),
+    _Counted(
+        intervals="relation_interval",
+        sums="sum(seconds)",
+        uses="relation_use",
+        by="relation",
+        use_sums=", ".join(f"sum({name})" if name in RELATION_COUNTERS else f"max({name})" for name in RELATION_FIELDS),
+    ),
+)
+
+
+def _thin_intervals(connection: sqlite3.Connection, counted: _Counted, since: int) -> None:
     """Intervals before `since` become ones of ten minutes."""
-    end = since // _COARSE_STATEMENTS * _COARSE_STATEMENTS
-    fine = "moment <= ? AND moment % 600 <> 0"
-    if connection.execute(f"SELECT 1 FROM statement_interval WHERE {fine} LIMIT 1", (end,)).fetchone() is None:
+    end = since // _COARSE_INTERVAL * _COARSE_INTERVAL
+    fine = f"moment <= ? AND moment % {_COARSE_INTERVAL} <> 0"
+    if connection.execute(f"SELECT 1 FROM {counted.intervals} WHERE {fine} LIMIT 1", (end,)).fetchone() is None:
         return
-    to_ten = "(moment + 599) / 600 * 600"
-    sums = "sum(calls), sum(seconds), sum(rows), sum(blocks_hit), sum(blocks_read), sum(wal_bytes)"
-    connection.execute(
-        f"CREATE TEMP TABLE coarse AS SELECT {to_ten} AS moment, statement, {sums} FROM statement_use "
-        "WHERE moment <= ? GROUP BY 1, 2",
-        (end,),
-    )
-    connection.execute(
-        f"CREATE TEMP TABLE spans AS SELECT {to_ten} AS moment, sum(seconds), sum(spent), min(complete) FROM "
-        "statement_interval "
-        "WHERE moment <= ? GROUP BY 1",
-        (end,),
-    )
-    for table, source in (("statement_use", "coarse"), ("statement_interval", "spans")):
+    to_ten = f"(moment + {_COARSE_INTERVAL - 1}) / {_COARSE_INTERVAL} * {_COARSE_INTERVAL}"
+    for table, names, sums in (
+        (counted.uses, f"{to_ten}, {counted.by}", counted.use_sums),
+        (counted.intervals, to_ten, counted.sums),
+    ):
+        groups = ", ".join(str(place + 1) for place in range(names.count(", ") + 1))
+        connection.execute(
+            f"CREATE TEMP TABLE coarse AS SELECT {names}, {sums} FROM {table} WHERE moment <= ? GROUP BY {groups}",
+            (end,),
+        )
         connection.execute(f"DELETE FROM {table} WHERE moment <= ?", (end,))
-        connection.execute(f"INSERT INTO {table} SELECT * FROM {source}")
-        connection.execute(f"DROP TABLE {source}")
+        connection.execute(f"INSERT INTO {table} SELECT * FROM coarse")
+        connection.execute("DROP TABLE coarse")
 
 
 def _forget(connection: sqlite3.Connection) -> None:
@@ -163,6 +200,7 @@ def _forget(connection: sqlite3.Connection) -> None:
             "DELETE FROM statement WHERE id NOT IN (SELECT statement FROM session_class UNION "
             "SELECT statement FROM statement_use)"
         )
+        connection.execute("DELETE FROM relation WHERE id NOT IN (SELECT relation FROM relation_use)")
 
 
 def _used(connection: sqlite3.Connection) -> int:

@@ -11,10 +11,14 @@ from typing import Any, Final
 from pgstrata.errors import ArchiveError
 from pgstrata.model.archive import (
     HOST_RATES,
+    RELATION_FIELDS,
     SERVER_RATES,
     ArchiveEvent,
     Blocking,
     EventKind,
+    Horizon,
+    Relation,
+    RelationUse,
     SessionClass,
     SessionsLook,
     StatementUse,
@@ -98,7 +102,8 @@ class ArchiveWriter:
 
     def add_event(self, event: ArchiveEvent) -> None:
         """Something that happened."""
-        self._put("INSERT INTO event VALUES (?, ?, ?)", event.moment, event.kind.value, event.detail)
+        row = (event.moment, event.kind.value, event.detail, event.times)
+        self._put("INSERT INTO event VALUES (?, ?, ?, ?)", *row)
 
     def add_look(self, moment: int, look: SessionsLook) -> None:
         """What sessions did at that second."""
@@ -117,6 +122,24 @@ class ArchiveWriter:
         row = (moment, counted.seconds, _exact(counted.spent), int(counted.complete))
         self._put("INSERT OR REPLACE INTO statement_interval VALUES (?, ?, ?, ?)", *row)
         self._uses.append((moment, counted.uses))
+
+    def add_relations(self, moment: int, seconds: float, uses: Mapping[Relation, RelationUse]) -> None:
+        """What was counted of tables and indexes in the seconds before `moment`."""
+        self._put("INSERT OR REPLACE INTO relation_interval VALUES (?, ?)", moment, round(seconds, _DIGITS))
+        insert = (
+            "INSERT OR REPLACE INTO relation_use SELECT ?, id"
+            f"{', ?' * len(RELATION_FIELDS)} FROM relation WHERE name = ? AND on_table = ?"
+        )
+        for relation, use in uses.items():
+            name = (relation.name, relation.table)
+            self._put("INSERT OR IGNORE INTO relation (name, on_table) VALUES (?, ?)", *name)
+            self._put(insert, moment, *(getattr(use, field) for field in RELATION_FIELDS), *name)
+
+    def add_horizon(self, moment: int, horizon: Horizon) -> None:
+        """What held back vacuum at that moment."""
+        holder = horizon.holder
+        row = (moment, holder.kind.value, holder.name, holder.pid, holder.state, horizon.age, horizon.held)
+        self._put("INSERT OR REPLACE INTO horizon VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
 
     def add_texts(self, texts: Mapping[str, str]) -> None:
         """Normalised texts of statements by key."""

@@ -1,0 +1,278 @@
+"""The server's host while it is recorded: its counters each second, and what comes to the server's log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from threading import Event, Lock, Thread
+from typing import Final, Protocol
+
+from pgstrata.app.site import open_site
+from pgstrata.collectors.live.host import FILES, HostReader
+from pgstrata.collectors.live.log import MOST, LogPlace, LogReader
+from pgstrata.errors import HostNotFitError, PgstrataError
+from pgstrata.model.archive import ArchiveEvent, EventKind
+from pgstrata.ports.host import Command, Host
+
+_LOOKED: Final = 10
+"""Seconds between two looks at whether the log was truncated or replaced."""
+_LONGEST_WAIT: Final = 60.0
+"""Seconds between two attempts to reach the host again."""
+_GRACE: Final = 5.0
+"""Seconds that the end of a connection may take."""
+_FRESH: Final = 3
+"""Seconds for which what another machine said may stand for the present second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSecond:
+    """What was seen of the host: rates over the `seconds` before, and events of the server's log."""
+
+    rates: Mapping[str, float] = field(default_factory=dict)
+    seconds: float = 1.0
+    events: tuple[ArchiveEvent, ...] = ()
+
+
+class HostFeed(Protocol):
+    """The server's host; `name` is for messages."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def reads_log(self) -> bool:
+        """Whether the server's log is found and can be read."""
+        ...
+
+    def runs(self, backend: int) -> bool:
+        """Whether a process of that id there is one of a PostgreSQL server."""
+        ...
+
+    def aim(self, place: LogPlace) -> None:
+        """The server says again where its log is."""
+        ...
+
+    def read(self, moment: int) -> HostSecond:
+        """What there is at a second; PgstrataError where nothing can be read."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _LogTail:
+    """A log file from its present end on, read as the user whose file it is."""
+
+    host: Host
+    path: str
+    _offset: int = -1
+    _inode: str = ""
+    _looked: int = 0
+    _reader: LogReader = field(default_factory=LogReader)
+
+    def read(self, moment: int) -> tuple[ArchiveEvent, ...]:
+        if self._offset < 0 or moment - self._looked >= _LOOKED:
+            self._look(moment)
+        new = self.host.read(self.path, offset=self._offset)
+        self._offset += len(new)
+        return self._reader.read(new, moment) if new else ()
+
+    def _look(self, moment: int) -> None:
+        """Where it was replaced or truncated, it is read from its beginning; of a great deal, the end."""
+        said = self.host.run(Command(argv=("stat", "-L", "-c", "%i %s", "--", self.path))).text.split()
+        inode, size = said[0], int(said[1])
+        if self._offset < 0:
+            self._offset = size
+        elif inode != self._inode or size < self._offset:
+            self._offset = 0
+        self._offset = max(self._offset, size - MOST)
+        self._inode, self._looked = inode, moment
+
+
+@dataclass(slots=True)
+class OpenedHostFeed:
+    """A host that can be asked at once; implements `HostFeed`.
+
+    Args:
+        host: this machine, or another one behind a connection.
+        passed: seconds of a clock that never jumps.
+    """
+
+    host: Host
+    passed: Callable[[], float]
+    _counters: HostReader = field(default_factory=HostReader)
+    _place: LogPlace | None = None
+    _log: _LogTail | None = None
+
+    @property
+    def name(self) -> str:
+        return self.host.name
+
+    @property
+    def reads_log(self) -> bool:
+        return self._log is not None
+
+    def runs(self, backend: int) -> bool:
+        path = f"/proc/{backend}/cmdline"
+        return b"postgres" in self.host.read_files((path,)).get(path, b"")
+
+    def aim(self, place: LogPlace) -> None:
+        if place == self._place and self._log is not None:
+            return
+        self._place = place
+        try:
+            self._log = self._find_log(place)
+        except PgstrataError:
+            self._log = None
+
+    def read(self, moment: int) -> HostSecond:
+        rates = self._counters.read(self.host.read_files(FILES), self.passed()) or {}
+        return HostSecond(rates=rates, seconds=self._counters.seconds, events=self._read_log(moment))
+
+    def _read_log(self, moment: int) -> tuple[ArchiveEvent, ...]:
+        if self._log is None:
+            return ()
+        try:
+            return self._log.read(moment)
+        except (PgstrataError, ValueError, IndexError):
+            # it was removed or may not be read any more; the server is asked again where it is
+            self._log = self._place = None
+            return ()
+
+    def _find_log(self, place: LogPlace) -> _LogTail | None:
+        """The file that the server names, or the one that its standard error goes to."""
+        host = self._as_owner(place.backend)
+        path = place.path or self._standard_error(place.backend)
+        if not path.startswith("/"):
+            return None
+        tail = _LogTail(host, path)
+        tail.read(0)
+        return tail
+
+    def _as_owner(self, backend: int) -> Host:
+        """Root reads the log as the server's user: a link in its place leads no further than that user could go."""
+        if self.host.user != "root":
+            return self.host
+        owner = self.host.run(Command(argv=("stat", "-c", "%U", "--", f"/proc/{backend}"))).text.strip()
+        return self.host.as_user(owner)
+
+    def _standard_error(self, backend: int) -> str:
+        """Where the server's messages go without a log of its own; only the text of the link is read."""
+        status = f"/proc/{backend}/status"
+        text = self.host.read_files((status,)).get(status, b"").decode("utf-8", "replace")
+        parent = next((line.split()[1] for line in text.splitlines() if line.startswith("PPid:")), "")
+        found = self.host.run(Command(argv=("readlink", "--", f"/proc/{parent}/fd/2")), check=False)
+        return "" if found.code else found.text.strip()
+
+    def close(self) -> None:
+        """The host is closed by whoever opened it."""
+
+
+class RemoteHostFeed:
+    """A host that ssh reaches, asked by a thread of its own, so that a slow network never holds up the recorder.
+
+    Implements `HostFeed`. What it says is at most a second older than the moment for which it is taken.
+
+    Args:
+        destination: as for the user's own ssh.
+        passed: seconds of a clock that never jumps.
+        tell: says when the connection is lost and when it is there again.
+
+    Raises:
+        UsageError: that is no destination.
+        HostNotFitError, HostLostError: it cannot be reached.
+    """
+
+    def __init__(self, destination: str, passed: Callable[[], float], tell: Callable[[str], None]) -> None:
+        self._destination, self._passed, self._tell = destination, passed, tell
+        self._lock, self._ended = Lock(), Event()
+        self._newest: HostSecond | None = None
+        self._taken_at = 0.0
+        self._events: list[ArchiveEvent] = []
+        self._place: LogPlace | None = None
+        self._thread: Thread | None = None
+        self._stack = ExitStack()
+        self._feed: OpenedHostFeed | None = self._open()
+
+    @property
+    def name(self) -> str:
+        return f"ssh:{self._destination}"
+
+    @property
+    def reads_log(self) -> bool:
+        feed = self._feed
+        return self._thread is None or feed is None or feed.reads_log
+
+    def runs(self, backend: int) -> bool:
+        """Asked before the first second only: after that the connection is the thread's."""
+        return self._thread is not None or self._feed is None or self._feed.runs(backend)
+
+    def aim(self, place: LogPlace) -> None:
+        with self._lock:
+            self._place = place
+
+    def read(self, moment: int) -> HostSecond:
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="pgstrata-host", daemon=True)
+            self._thread.start()
+        with self._lock:
+            newest, self._newest = self._newest, None
+            events, self._events = tuple(replace(event, moment=moment) for event in self._events), []
+            fresh = self._passed() - self._taken_at <= _FRESH
+        if newest is None or not fresh:
+            return HostSecond(events=events)
+        return replace(newest, events=events)
+
+    def close(self) -> None:
+        self._ended.set()
+        if self._thread is None:
+            self._stack.close()
+        else:
+            self._thread.join(timeout=_GRACE)
+
+    def _open(self) -> OpenedHostFeed:
+        site = self._stack.enter_context(open_site(self._destination))
+        return OpenedHostFeed(site.transport, self._passed)
+
+    def _run(self) -> None:
+        wait = 1.0
+        while not self._ended.wait(1.0 if self._feed is not None else wait):
+            try:
+                if self._feed is None:
+                    self._feed = self._open()
+                    self._tell(f"connected to {self.name} again")
+                self._look(self._feed)
+                wait = 1.0
+            except (PgstrataError, OSError) as error:
+                if self._feed is not None:
+                    self._note_loss(error.what if isinstance(error, PgstrataError) else str(error))
+                wait = min(_LONGEST_WAIT, 2 * wait)
+        self._stack.close()
+
+    def _look(self, feed: OpenedHostFeed) -> None:
+        with self._lock:
+            place = self._place
+        if place is not None:
+            feed.aim(place)
+        found = feed.read(int(self._passed()))
+        with self._lock:
+            self._newest, self._taken_at = found, self._passed()
+            self._events += found.events
+
+    def _note_loss(self, why: str) -> None:
+        self._feed = None
+        with self._lock:
+            self._events.append(ArchiveEvent(moment=0, kind=EventKind.MISSED, detail=f"host: {why}"))
+        self._stack.close()
+        self._tell(f"the connection to {self.name} was lost: {why}; its counters are missing until it is back")
+
+
+def require_host(feed: HostFeed, backend: int) -> None:
+    """HostNotFitError where no process of that id there is one of a PostgreSQL server."""
+    if not feed.runs(backend):
+        raise HostNotFitError(
+            f"the server does not run on {feed.name}: its process {backend} is not there",
+            where="--host",
+            remedy="name the machine on which the server runs; of a server in a container, leave --host out",
+        )

@@ -1,0 +1,211 @@
+"""The host of a watched server: its counters, its log wherever that goes, and a connection that breaks."""
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pgstrata.app.watching import host_feed
+from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed
+from pgstrata.collectors.live.host import FILES
+from pgstrata.collectors.live.log import MOST, LogPlace, read_log_place
+from pgstrata.errors import HostLostError, ParseError
+from pgstrata.hosts.local import LocalHost
+from pgstrata.model.archive import EventKind
+
+ERROR = "2026-11-28 01:02:03 CET [7] ERROR:  division by zero\n"
+
+
+class Watched(LocalHost):
+    """This machine as the server's host, as an ordinary user."""
+
+    user = "clerk"
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "postgresql.log"
+    path.write_text(ERROR * 5)
+    return path
+
+
+def make_feed():
+    clock = iter(range(10_000))
+    return OpenedHostFeed(Watched(), lambda: float(next(clock)))
+
+
+def aim(feed, path):
+    feed.aim(LogPlace(path=str(path), backend=os.getpid()))
+
+
+def errors(feed, moment):
+    return sum(event.times for event in feed.read(moment).events if event.kind is EventKind.ERRORS)
+
+
+def add(path, text):
+    with path.open("a") as stream:
+        stream.write(text)
+
+
+def test_only_what_comes_to_the_log_counts(log):
+    feed = make_feed()
+    aim(feed, log)
+    assert feed.reads_log
+    assert errors(feed, 1) == 0
+    add(log, ERROR * 2)
+    assert errors(feed, 2) == 2
+    assert errors(feed, 3) == 0
+
+
+def test_counters_of_the_host_are_rates_since_the_last_second():
+    feed = make_feed()
+    feed.read(1)
+    assert feed.read(2).rates["host_user_cpu"] >= 0
+    assert FILES[0] == "/proc/stat"
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_log_that_is_truncated_or_replaced_is_read_from_its_beginning(log, replace):
+    feed = make_feed()
+    aim(feed, log)
+    feed.read(1)
+    if replace:
+        log.rename(log.with_suffix(".1"))
+    log.write_text(ERROR)
+    assert sum(errors(feed, moment) for moment in range(2, 14)) == 1
+
+
+def test_a_log_that_is_gone_is_looked_for_again(log):
+    feed = make_feed()
+    aim(feed, log)
+    feed.read(1)
+    log.unlink()
+    feed.read(2)
+    assert not feed.reads_log
+    log.write_text("")
+    aim(feed, log)
+    assert feed.reads_log
+
+
+def test_a_server_that_names_another_log_is_followed(log, tmp_path):
+    feed = make_feed()
+    aim(feed, log)
+    other = tmp_path / "second.log"
+    other.write_text("")
+    aim(feed, other)
+    add(other, ERROR)
+    assert errors(feed, 1) == 1
+
+
+def test_of_a_great_deal_the_end_is_read(log):
+    feed = make_feed()
+    aim(feed, log)
+    feed.read(1)
+    add(log, ERROR * (3 * MOST // len(ERROR)))
+    assert errors(feed, 20) < 1.1 * MOST / len(ERROR)
+
+
+@pytest.mark.parametrize("kind", ["folder", "nothing", "pipe", "device"])
+def test_what_is_no_ordinary_file_is_no_log(tmp_path, kind):
+    path = {"folder": tmp_path, "nothing": tmp_path / "x", "pipe": tmp_path / "pipe", "device": Path("/dev/zero")}[kind]
+    if kind == "pipe":
+        os.mkfifo(path)
+    feed = make_feed()
+    aim(feed, path)
+    assert not feed.reads_log
+    assert errors(feed, 1) == 0
+
+
+def test_without_a_named_log_the_servers_standard_error_is_looked_at():
+    feed = make_feed()
+    feed.aim(LogPlace(path="", backend=os.getpid()))  # that of this test's parent: a file, a pipe or a terminal
+    feed.read(1)
+
+
+@pytest.mark.parametrize(
+    ("said", "path"),
+    [
+        (b"log/x.log\t/data\t7\n", "/data/log/x.log"),
+        (b"/var/log/x.log\t/data\t7\n", "/var/log/x.log"),
+        (b"log/x.log\t\t7\n", ""),
+        (b"\t/data\t7\n", ""),
+    ],
+)
+def test_where_the_log_is_may_be_said_below_the_data_directory(said, path):
+    assert read_log_place(said) == LogPlace(path=path, backend=7)
+
+
+def test_an_unknown_answer_about_the_log_is_refused():
+    with pytest.raises(ParseError, match="place of the log"):
+        read_log_place(b"x\ty\n")
+
+
+class Line:
+    """A connection to another machine that can break; waits of the thread pass at once."""
+
+    def __init__(self, monkeypatch):
+        self.broken, self.opened, self.told = None, 0, []
+        monkeypatch.setattr(host_feed, "open_site", self._open)
+
+    @contextmanager
+    def _open(self, destination):
+        if self.broken:
+            raise HostLostError(self.broken)
+        self.opened += 1
+        yield SimpleNamespace(transport=self)
+
+    name, user = "ssh:db1", "clerk"
+
+    def read_files(self, paths):
+        if self.broken:
+            raise HostLostError(self.broken)
+        return {path: b"postgres: clerk shop" for path in paths if path.endswith("/cmdline")}
+
+    def feed(self):
+        return RemoteHostFeed("db1", lambda: 0.0, self.told.append)
+
+
+def test_another_machine_is_asked_whether_the_server_runs_there(monkeypatch):
+    feed = Line(monkeypatch).feed()
+    assert feed.runs(4711)
+    feed.close()
+
+
+def test_a_machine_that_cannot_be_reached_at_the_start_is_an_error(monkeypatch):
+    line = Line(monkeypatch)
+    line.broken = "no route"
+    with pytest.raises(HostLostError, match="no route"):
+        line.feed()
+
+
+def test_a_connection_that_breaks_is_told_and_made_again(monkeypatch):
+    line = Line(monkeypatch)
+    feed = line.feed()
+    line.broken = "reset by peer"
+    feed._ended = Waits(feed, [lambda: None, lambda: None, lambda: setattr(line, "broken", None), lambda: None])
+    # the thread may be at its end before the first of both returns
+    events = list(feed.read(5).events)
+    feed._thread.join(timeout=60)
+    assert line.told == [
+        "the connection to ssh:db1 was lost: reset by peer; its counters are missing until it is back",
+        "connected to ssh:db1 again",
+    ]
+    (event,) = (*events, *feed.read(5).events)
+    assert (event.kind, event.moment, event.detail) == (EventKind.MISSED, 5, "host: reset by peer")
+    assert line.opened == 2
+
+
+class Waits:
+    """Stands for the event that ends the thread: each wait does the next step, the last one ends it."""
+
+    def __init__(self, feed, steps):
+        self.steps = iter(steps)
+
+    def wait(self, _):
+        step = next(self.steps, None)
+        if step is None:
+            return True
+        step()
+        return False
