@@ -54,7 +54,8 @@ class Lately:
         if not looks:
             return None
         load = sum(number for look in looks for session, number in look.counts.items() if session.is_load)
-        rates = [each.server[_COMMITS] for each in seconds if _COMMITS in each.server]
+        rates = [(each.server[_COMMITS], each.server_seconds or 1.0) for each in seconds if _COMMITS in each.server]
+        known = math.fsum(weight for _, weight in rates)
         counted = [
             each.counted
             for each in seconds
@@ -63,7 +64,7 @@ class Lately:
         spent, covered = (math.fsum(getattr(each, name) for each in counted) for name in ("spent", "seconds"))
         return LoadStep(
             end=self._end_of(seconds[0]), seconds=self._step, looks=len(looks), load=float(load),
-            commits=math.fsum(rates) / len(rates) if rates else math.nan,
+            commits=math.fsum(rate * weight for rate, weight in rates) / known if rates else math.nan,
             spent=spent / covered if covered > 0 else math.nan,
         )  # fmt: skip
 
