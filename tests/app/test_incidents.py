@@ -22,6 +22,15 @@ REPORT = session("report", "IO/DataFileRead", application="reports")
 RATE = 1 / WEEK
 
 
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
 def story(number, draws):
     """Two hours: a row that is locked for ten minutes, more demand, a report, a stall of a minute and a half."""
     locked, more, report = 2400 <= number < 3000, 4200 <= number < 4800, 5400 <= number < 6000

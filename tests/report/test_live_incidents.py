@@ -1,6 +1,7 @@
 """Incidents in words: how many and how many false alarms, the worst first, more demand apart and never so called."""
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -38,6 +39,15 @@ MORE = DemandChange(
     usual_load=8.0, factor=1.0,
 )  # fmt: skip
 NASTY = "<script>alert('x')</script>\x1b[31m"
+
+
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 def found(*incidents, demand=(), **more):
@@ -136,7 +146,9 @@ def test_an_end_is_told(ending, said):
 def test_a_beginning_is_told_as_what_lasts():
     lasts = replace(SLOW, end=None, ending=None)
     assert say_begun(lasts, None).startswith("incident since 16:20:00: transactions take 2.3 times as long (")
-    assert "no transaction ends, while sessions are active" in say_begun(replace(lasts, kind=IncidentKind.STALLED), None)
+    assert "no transaction ends, while sessions are active" in say_begun(
+        replace(lasts, kind=IncidentKind.STALLED), None
+    )
     assert "still lasts" in emit_text(make_incidents(found(lasts), "1"))
 
 
