@@ -93,6 +93,19 @@ def test_a_command_that_hangs_is_killed_with_all_that_it_started(tmp_path):
         assert _ends(int(out.read_text()))
 
 
+def test_a_command_that_runs_when_the_recorder_ends_has_some_time_and_is_killed_then(tmp_path):
+    out = tmp_path / "pid"
+    text = f"import os, time; open({str(out)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    called = hook([script(tmp_path, text)], tmp_path)
+    called.call(HookState.BEGIN, 1, "{}")
+    for _ in range(2000):
+        if out.exists() and out.read_text():
+            break
+        time.sleep(0.01)
+    called.close(0.1)
+    assert _ends(int(out.read_text()))
+
+
 def _ends(pid):
     """Whether a process is gone or a zombie soon."""
     for _ in range(200):

@@ -55,11 +55,12 @@ def found(*incidents, demand=(), **more):
     facts = ArchiveFacts(span=span, facts={"server_version": "18.1"}, limits=(), detailed_since=START)
     detected = Detected(
         span=span, rate=more.pop("rate", 1 / (7 * DAY)), seconds=DAY, judged=more.pop("judged", DAY),
-        incidents=incidents, demand=demand, limit=more.pop("limit", 1.22), days=more.pop("days", 7),
+        incidents=incidents, demand=demand, gaps=more.pop("gaps", ()),
+        limit=more.pop("limit", 1.22), days=more.pop("days", 7),
     )  # fmt: skip
     return Found(
         archive="shop", facts=facts, detected=detected, explained=(None,) * len(incidents),
-        coarse_until=more.pop("coarse_until", None), gaps=more.pop("gaps", ()), texts=more.pop("texts", {}),
+        coarse_until=more.pop("coarse_until", None), texts=more.pop("texts", {}),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from pgstrata.diagnosis.live.memory import KEPT, Memory
 from pgstrata.errors import ArchiveError
 from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, Span
 from pgstrata.model.explanation import Explained
-from pgstrata.model.incidents import DemandChange, Detected, Found, Incident
+from pgstrata.model.incidents import DemandChange, Detected, Found, Incident, LoadStep
 from pgstrata.store.archives.reader import ArchiveReader
 
 _MINUTE: Final = 60
@@ -63,50 +63,60 @@ def load_incidents(archive: Path, begin: str | None, end: str | None, *, rate: f
         detected = detect(reader, facts, span, rate)
         explained = tuple(_explain(reader, archive, facts, detected, texts))
         coarse = facts.detailed_since if span.begin < facts.detailed_since else None
-        gaps = reader.window(span, facts).gaps
     return Found(
-        archive=str(archive), facts=facts, detected=detected, explained=explained, coarse_until=coarse, gaps=gaps,
-        texts=texts,
+        archive=str(archive), facts=facts, detected=detected, explained=explained, coarse_until=coarse, texts=texts,
     )  # fmt: skip
 
 
 def detect(reader: ArchiveReader, facts: ArchiveFacts, span: Span, rate: float) -> Detected:
     """What is found in a span: by seconds where they are kept, before that by minutes."""
     memory = read_memory(reader, Span(begin=span.begin - KEPT, end=span.end))
-    past = ArchivePast(reader, facts)
-    told: list[Told] = []
-    judged, looked = 0, 0
-    turn = facts.detailed_since
-    if span.begin < turn:
+    search = _Search(span, Detector(ArchivePast(reader, facts), memory, step=_MINUTE, rate=rate))
+    upto = span.begin
+    if span.begin < facts.detailed_since:
         # what is usual has to be learned from seconds first
-        upto = min(span.end, turn + LEARNING)
-        detector = Detector(past, memory, step=_MINUTE, rate=rate)
+        upto = min(span.end, facts.detailed_since + LEARNING)
         for step in reader.steps(Span(begin=span.begin - _MINUTES_LEARNED, end=span.end), _MINUTE):
-            if step.end <= span.begin:
-                detector.learn(step)
-            elif step.end <= upto or detector.active:
-                told += detector.see(step)
-                looked += step.seconds
+            if step.end <= upto or search.detector.active:
+                search.add(step, span.begin)
                 upto = max(upto, step.end)
-        judged += detector.judged
-        limit, last = detector.limit, detector.active
-    else:
-        upto, limit, last = span.begin, None, None
     if upto < span.end:
-        detector = Detector(past, memory, step=STEP, rate=rate)
+        search.turn(Detector(ArchivePast(reader, facts), memory, step=STEP, rate=rate))
         for step in reader.steps(Span(begin=upto - LEARNED, end=span.end), STEP):
-            if step.end <= upto:
-                detector.learn(step)
-            else:
-                told += detector.see(step)
-                looked += step.seconds
-        judged += detector.judged
-        limit, last = detector.limit, detector.active
-    incidents, demand = _sort(told, last)
+            search.add(step, upto)
+    incidents, demand = _sort(search.told, search.detector.active)
     return Detected(
-        span=span, rate=rate, seconds=looked, judged=judged, incidents=incidents, demand=demand, limit=limit,
-        days=memory.days,
+        span=span, rate=rate, seconds=search.seconds, judged=search.judged + search.detector.judged,
+        incidents=incidents, demand=demand, gaps=tuple(search.gaps), limit=search.detector.limit, days=memory.days,
     )  # fmt: skip
+
+
+class _Search:
+    """Steps of a span, given to a detector, and to a finer one from some moment on."""
+
+    def __init__(self, span: Span, detector: Detector) -> None:
+        self.detector = detector
+        self.told: list[Told] = []
+        self.gaps: list[Span] = []
+        self.seconds, self.judged = 0, 0
+        self._end = span.begin
+
+    def turn(self, detector: Detector) -> None:
+        """Go on with another detector."""
+        self.judged += self.detector.judged
+        self.detector = detector
+
+    def add(self, step: LoadStep, since: int) -> None:
+        """The next step; what ended before `since` is only learned from."""
+        if step.end <= since:
+            self.detector.learn(step)
+            return
+        self.told += self.detector.see(step)
+        self.seconds += step.seconds
+        begin = step.end - step.seconds + 1
+        if begin - self._end > _MINUTE:
+            self.gaps.append(Span(begin=self._end, end=begin))
+        self._end = step.end + 1
 
 
 def read_memory(reader: ArchiveReader, span: Span) -> Memory:

@@ -99,7 +99,7 @@ class DemandChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detected:
-    """What was found in `span`, in order of time.
+    """What was found in `span`, in order of time; `gaps` are stretches of more than a minute without a look.
 
     `seconds` were looked at, of them `judged` after what is usual was learned. `rate`: false alarms that are expected
     per second. `limit` is the factor of time per transaction that 95 % of stretches of a minute are found at, None
@@ -112,6 +112,7 @@ class Detected:
     judged: int
     incidents: tuple[Incident, ...]
     demand: tuple[DemandChange, ...]
+    gaps: tuple[Span, ...]
     limit: float | None
     days: int
 
@@ -129,5 +130,4 @@ class Found:
     detected: Detected
     explained: tuple[Explained | None, ...]
     coarse_until: int | None
-    gaps: tuple[Span, ...]
     texts: Mapping[str, str]

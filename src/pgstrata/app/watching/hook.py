@@ -69,6 +69,7 @@ class Hook:
         self._asked: queue.SimpleQueue[tuple[HookState, int, str] | None] = queue.SimpleQueue()
         self._failed: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._worker: threading.Thread | None = None
+        self._running: subprocess.Popen[bytes] | None = None
 
     def call(self, state: HookState, begin: int, document: str) -> None:
         """Run the command soon.
@@ -89,10 +90,14 @@ class Hook:
             tell(self._failed.get())
 
     def close(self, patience: float) -> None:
-        """No further calls; wait so long for those that were asked for."""
-        if self._worker is not None:
-            self._asked.put(None)
-            self._worker.join(patience)
+        """No further calls; wait so long for those that were asked for, then kill what still runs."""
+        if self._worker is None:
+            return
+        self._asked.put(None)
+        self._worker.join(patience)
+        if self._worker.is_alive() and (process := self._running) is not None:
+            _kill(process)
+            self._worker.join(1.0)
 
     def _work(self) -> None:
         while (asked := self._asked.get()) is not None:
@@ -115,15 +120,18 @@ class Hook:
             )  # fmt: skip
         except (OSError, ValueError) as error:
             return f"could not be started ({error.strerror or error})" if isinstance(error, OSError) else str(error)
+        self._running = process
         try:
             process.communicate(document.encode(), timeout=self._limit)
         except subprocess.TimeoutExpired:
             _kill(process)
+            process.communicate()
             return f"was killed after {self._limit:.0f} s"
+        finally:
+            self._running = None
         return f"ended with code {process.returncode}" if process.returncode else ""
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()

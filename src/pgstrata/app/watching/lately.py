@@ -26,7 +26,6 @@ class Lately:
     def __init__(self, step: int) -> None:
         self._step = step
         self._seconds: deque[RecordedSecond] = deque()
-        self._classes: dict[SessionClass, SessionClass] = {}
         self._open: list[RecordedSecond] = []
 
     def add(self, second: RecordedSecond) -> LoadStep | None:

@@ -180,9 +180,9 @@ def doubt_sentences(found: Found) -> Iterator[str]:
     if found.coarse_until is not None:
         until = f"{local(found.coarse_until):%Y-%m-%d %H:%M}"
         yield f"before {until} only minutes are kept: incidents of less than some minutes may go unseen there"
-    if found.gaps:
-        whole = render_duration(sum(gap.seconds for gap in found.gaps))
-        yield f"the recording has {render_count(len(found.gaps), 'gap')}, {whole} in all: nothing is known of them"
+    if detected.gaps:
+        whole = render_duration(sum(gap.seconds for gap in detected.gaps))
+        yield f"the recording has {render_count(len(detected.gaps), 'gap')}, {whole} in all: nothing is known of them"
     if detected.judged and not detected.days:
         yield "fewer than three former days are known: what is usual was taken from the hour before alone"
 

@@ -33,7 +33,7 @@ def incidents_json(found: Found) -> str:
             "detectable_factor": detected.limit,
             "days": detected.days,
             "coarse_until": found.coarse_until,
-            "gaps": [[gap.begin, gap.end] for gap in found.gaps],
+            "gaps": [[gap.begin, gap.end] for gap in detected.gaps],
             "incidents": [
                 _incident(incident, explained)
                 for incident, explained in zip(detected.incidents, found.explained, strict=True)
