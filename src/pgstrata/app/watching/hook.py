@@ -31,7 +31,7 @@ class HookState(StrEnum):
 
 def parse_hook(text: str) -> tuple[str, ...]:
     """The command and its arguments, quoted as in a shell; UsageError where there are none."""
-    remedy = "give a program with its arguments, quoted as in a shell: --on-incident 'notify --channel db'"
+    remedy = "give a program with its arguments, quoted as in a shell: --on-incident 'notify-team db'"
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:

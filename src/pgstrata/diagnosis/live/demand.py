@@ -54,5 +54,5 @@ class LoadRise:
         self._sum.clear()
         kept = [(each.end, each.load, float(each.looks)) for each in self._recent if each.end > begin]
         if kept:
-            self._usual.replace(kept)
+            self._usual.begin_anew(kept)
             self._usual.learn(None)

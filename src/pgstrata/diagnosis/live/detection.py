@@ -278,7 +278,7 @@ class Detector:
                 for each, _ in self._recent
                 if each.end > begin and (amounts := _amounts(each)[number]) is not None
             ]
-            measure.replace(kept)
+            measure.begin_anew(kept)
             measure.learn(self._course)
         self._rise.accept(begin)
         return _demand(examined, begin, step, _factor(scores))
@@ -323,7 +323,7 @@ class Detector:
                     for each in episode.steps[-LEARNED // self.step :]
                     if (amounts := _amounts(each)[number]) is not None
                 ]
-                measure.replace(kept)
+                measure.begin_anew(kept)
         else:
             for each in episode.steps:
                 if each.end - each.seconds >= end:

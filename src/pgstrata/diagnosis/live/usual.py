@@ -98,7 +98,7 @@ class Usual:
         while self._scores and self._scores[-1][0] > since:
             self._scores.pop()
 
-    def replace(self, steps: list[tuple[int, float, float]]) -> None:
+    def begin_anew(self, steps: list[tuple[int, float, float]]) -> None:
         """From now on these steps are usual, and what is slower than both them and those before is slow."""
         if self.base is not None:
             self._least = self.base.scale
