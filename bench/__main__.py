@@ -19,6 +19,7 @@ from bisection import measure_bisection
 from boot import measure_boot
 from boots import measure_boots
 from causes import measure_causes
+from correlate import measure_correlate
 from cpu import measure_cpu
 from detection import measure_detection
 from drivers import measure_drivers
@@ -79,6 +80,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "watching": measure_watching,
     "recorder": measure_recorder,
     "scraping": measure_scraping,
+    "correlate": measure_correlate,
     "switch": measure_switch,
     "statements": measure_statements,
     "remote": measure_remote,

@@ -30,6 +30,7 @@ SHORTENED = (
     "BLOCKS",
     "WEEKS",
     "INCIDENTS",
+    "FAMILIES",
 )
 
 

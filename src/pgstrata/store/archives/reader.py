@@ -30,8 +30,10 @@ from pgstrata.model.archive import (
     StatementUse,
     UseCourses,
 )
+from pgstrata.model.association import ArchiveSeries
 from pgstrata.model.incidents import LoadStep
 from pgstrata.store.archives.schema import COARSE, DETAILED, read_archive
+from pgstrata.store.archives.series import read_load
 from pgstrata.store.archives.steps import read_steps
 from pgstrata.store.archives.tables import ArchiveTable, read_table
 
@@ -41,6 +43,10 @@ MOST_DETAILED: Final = 2 * 3600
 LONGEST_PAUSE: Final = 5
 """Seconds without a look from which on they are a gap."""
 _MINUTE: Final = 60
+LONGEST_DETAILED: Final = 86_400
+"""Seconds of a window from which on its series are read by the minute."""
+STEP: Final = 10
+"""Seconds of a step of series that are read by the second."""
 _COLUMNS: Final = "kind, database, role, application, state, wait_type, event"
 _LIMITS: Final = "limits"
 _USES: Final = ("calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes")
@@ -122,6 +128,26 @@ class ArchiveReader:
             horizons=read.horizons(),
             events=read.events(),
             gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
+        )
+
+    def series(self, span: Span, facts: ArchiveFacts) -> ArchiveSeries:
+        """Load by wait event and rates of a span in steps of 10 s, of a minute where it is longer than a day or old.
+
+        Steps are whole: what is left of one at the end is not read.
+        """
+        coarse = span.seconds > LONGEST_DETAILED or span.begin < facts.detailed_since
+        size, unit, step = (COARSE, _MINUTE, _MINUTE) if coarse else (DETAILED, 1, STEP)
+        begin = -(-span.begin // unit) * unit
+        number = max(0, span.end - begin) // step
+        whole = Span(begin=begin, end=begin + number * step)
+        read = _Read(self._connection, size, whole, step, number, whole.end)
+        return ArchiveSeries(
+            span=whole,
+            step=step,
+            unit=unit,
+            looks=read.looks(),
+            load=read_load(self._connection, size, whole, step),
+            rates={**read.rates("server", SERVER_RATES), **read.rates("host", HOST_RATES)},
         )
 
     def table(self, name: str, span: Span, facts: ArchiveFacts, *, by_minute: bool) -> ArchiveTable:
