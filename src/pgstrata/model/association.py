@@ -33,11 +33,13 @@ class Association:
     `rho` is the rank correlation of what is new in each step, at the lag at which it is largest, with an interval of
     95 % that takes all lags into account. `lead` are the seconds by which the rate leads the load, negative where it
     follows; `leads` the shortest and the longest that cannot be told from it. `p` takes all lags into account,
-    `adjusted` all pairs of the window. `steps` are those in which both are known.
+    `adjusted` all pairs of the window. `steps` are those in which both are known. `held`: what throughput tells of both
+    was taken out before; it is not where throughput falls as both grow.
     """
 
     event: str
     rate: str
+    held: bool
     rho: float
     interval: ValueInterval
     lead: int
@@ -53,9 +55,9 @@ class Associations:
     """All pairs of a window, those that are resolved first, the largest first.
 
     `steps` of `step` seconds have looks, of all that the window has; `longest` is the longest lag in seconds. `held`:
-    what throughput tells of either series was taken out; `shapes`: the periods in seconds with which a part of all
-    series comes again, which was taken out, too. `parts` are pairs that were not tested because one is a part of the
-    other, `constant` the series left out because they hardly change.
+    throughput is known, and what it tells of both series was taken out where it stands for demand. `shapes`: the
+    periods in seconds with which a part of all series comes again, which was taken out, too. `parts` are pairs that
+    were not tested because one is a part of the other, `constant` the series left out because they hardly change.
     `limit` is the correlation that would be found in 80 % of such windows, None where nothing was tested.
     """
 

@@ -99,6 +99,43 @@ def test_throughput_that_falls_as_a_wait_grows_is_negative():
     assert only.rho < -0.6
 
 
+def closed_loop(seed, steps=720):
+    """Sixteen clients without a pause: a slow disk makes them wait, and throughput fall."""
+    draws = np.random.default_rng([12, seed])
+    waited = 0.001 * np.exp(0.5 * drifting(draws, steps, 0.7))
+    rate = 16 / (0.002 + waited)
+    rates = {
+        "commits": rate * draws.normal(1, 0.02, steps),
+        "disk_await": waited * np.exp(0.2 * draws.normal(size=steps)),
+        "context_switches": 8 * rate * draws.normal(1, 0.05, steps),
+    }
+    return series({LWLOCK: draws.poisson(10 * rate * waited)}, rates)
+
+
+def test_where_throughput_is_an_effect_it_hides_no_cause_and_explains_most_of_the_rest():
+    found = correlate(closed_loop(1))
+    throughput, disk, switches = (row(found, LWLOCK, rate) for rate in ("commits", "disk_await", "context_switches"))
+    assert throughput.resolved
+    assert throughput.rho < -0.6
+    assert disk.resolved
+    assert not disk.held
+    assert disk.rho > 0.6
+    assert switches.held
+    assert abs(switches.rho) < 0.25
+
+
+def test_two_causes_of_slower_transactions_are_not_associated_for_that():
+    wrong = 0
+    for seed in range(20):
+        draws = np.random.default_rng([13, seed])
+        wait, disk = drifting(draws, 500, 0.7), drifting(draws, 500, 0.7)
+        rates = {"commits": 1000 * np.exp(-0.3 * wait - 0.3 * disk), "disk_await": np.exp(disk)}
+        found = correlate(series({LWLOCK: waiting(draws, wait)}, rates))
+        assert row(found, LWLOCK, "commits").rho < 0
+        wrong += row(found, LWLOCK, "disk_await").resolved
+    assert wrong <= 3
+
+
 def test_unrelated_series_are_seldom_associated():
     wrong = 0
     for seed in range(40):

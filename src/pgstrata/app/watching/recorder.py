@@ -44,6 +44,7 @@ from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, Follower, RecordedSecond
 from pgstrata.ports.session import ServerSession
 from pgstrata.report.live.limits import say_limits
+from pgstrata.store.archives.schema import ArchiveBusyError
 from pgstrata.store.archives.writer import ArchiveWriter
 
 STATEMENTS: Final = 10
@@ -410,17 +411,21 @@ class Recorder:
     def _save(self, moment: int) -> None:
         try:
             self.archive.flush(moment)
-        except DiskFullError as error:
+        except (DiskFullError, ArchiveBusyError) as error:
             if not self._full:
-                self.tell(f"{error.what}: new records are kept in memory for a while; free some space")
+                self.tell(f"{error.what}: new records are kept in memory for a while; {error.remedy}")
             self._full = True
         else:
             self._full = False
             self._followers.saved(moment)
 
     def _tidy(self, moment: int) -> None:
-        with suppress(DiskFullError):
+        with suppress(DiskFullError, ArchiveBusyError):
             found = self.archive.tidy(moment)
+            if found is not None and found.forgot:
+                # texts that are gone from the archive have to be learnt again
+                self._identities.clear()
+                self._sessions.forget()
             if found is not None and found.by_size:
                 self._event(EventKind.THINNED)
                 self.tell("the archive has reached its size limit: its oldest records were thinned")

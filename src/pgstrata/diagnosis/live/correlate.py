@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from pgstrata.diagnosis.live.changes import COMMITS
 from pgstrata.model.archive import HOST_RATES, SERVER_RATES
@@ -14,6 +15,7 @@ from pgstrata.model.association import ArchiveSeries, Association, Associations
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.stats.association import (
     FEWEST_STEPS,
+    Cleared,
     LaggedPairs,
     adjust_dependent,
     clear,
@@ -66,8 +68,9 @@ def correlate(series: ArchiveSeries) -> Associations:
     """Every wait event with every rate, throughput included.
 
     What comes again by the clock is taken out of all series: two jobs of the same hours or minutes would seem to go
-    together. What throughput tells of both is taken out of the pairs without it. With fewer than `FEWEST_STEPS` steps
-    nothing is tested.
+    together. What throughput tells of both is taken out of the pairs without it, as it stands for demand, which drives
+    both. Where it falls as both grow, it does not: there it is an effect of what they share, and is left alone. With
+    fewer than `FEWEST_STEPS` steps nothing is tested.
     """
     seen = _seen(series)
     prepared = _prepare(series, seen)
@@ -140,6 +143,7 @@ class _Pair:
     rate: str
     pairs: LaggedPairs
     place: tuple[int, int]
+    held: bool = False
 
     @property
     def p(self) -> float:
@@ -155,6 +159,7 @@ class _Pair:
         return Association(
             event=self.event,
             rate=self.rate,
+            held=self.held,
             rho=float(self.pairs.rho[self.place]),
             interval=ValueInterval(low=low, high=high),
             lead=best * step,
@@ -191,21 +196,33 @@ def _test(prepared: _Prepared, series: ArchiveSeries, *, held: bool) -> Iterator
         return
     events, names = list(prepared.load), list(prepared.rates)
     scores = normal_scores(np.stack([*prepared.load.values(), *prepared.rates.values()]))
-    scores, fitted = _shapeless(scores, series)
-    load, rates = scores[: len(events)], scores[len(events) :]
-    if held:
-        commits = names.index(COMMITS)
-        plain = [clear(each, None, 0).values for each in (load, rates[[commits]])]
-        throughput = correlate_lagged(plain[0], plain[1], LONGEST_LAG, fitted)
-        yield from _known(events, [COMMITS], throughput)
-        names, rates = [*names[:commits], *names[commits + 1 :]], np.delete(rates, commits, axis=0)
-    if names:
-        driver = scores[len(events) + commits] if held else None
-        cleared = clear(np.concatenate([load, rates]), driver, LONGEST_LAG)
-        found = correlate_lagged(
-            cleared.values[: len(events)], cleared.values[len(events) :], LONGEST_LAG, cleared.fitted + fitted
-        )
-        yield from _known(events, names, found)
+    scores, means = _shapeless(scores, series)
+    number = len(events)
+    whole = clear(scores, None, LONGEST_LAG)
+    plain = _relate(whole, number, means)
+    if not held:
+        yield from _known(events, names, plain)
+        return
+    driver = names.index(COMMITS)
+    cleared = _relate(clear(scores, scores[number + driver], LONGEST_LAG), number, means)
+    braking = _braking(whole.values, number + driver, means)
+    for pair in _known(events, names, plain):
+        row, column = pair.place
+        if column == driver or (braking[row] and braking[number + column]):
+            yield pair
+        elif np.isfinite(cleared.rho[pair.place]):
+            yield replace(pair, pairs=cleared, held=True)
+
+
+def _relate(cleared: Cleared, number: int, means: int) -> LaggedPairs:
+    """The first so many series with all others."""
+    return correlate_lagged(cleared.values[:number], cleared.values[number:], LONGEST_LAG, cleared.fitted + means)
+
+
+def _braking(values: FloatArray, driver: int, means: int) -> npt.NDArray[np.bool_]:
+    """Which series grow as the driver falls, by Bonferroni's bound over all of them; shape (series,)."""
+    found = correlate_lagged(values, values[[driver]], LONGEST_LAG, means)
+    return np.asarray((found.rho[:, 0] < 0) & (found.p[:, 0] <= LEVEL / len(values)))
 
 
 def _known(events: list[str], names: list[str], found: LaggedPairs) -> Iterator[_Pair]:

@@ -36,7 +36,7 @@ _WEAK: Final = 0.1
 """Correlation below which a row is not told in words, however surely it is there."""
 _MOST_SHOWN: Final = 12
 _NARROWEST: Final = 20
-_ROW: Final = "event rate rho interval lead leads p adjusted resolved steps"
+_ROW: Final = "event rate held rho interval lead leads p adjusted resolved steps"
 _HEAD: Final = "step unit steps all_steps longest held shapes parts limit"
 _METHOD: Final = (
     "Rho is the rank correlation of what is new in each step, that is, of what neither series had in its steps before. "
@@ -138,8 +138,12 @@ def doubt_sentences(associated: Associated) -> Iterator[str]:
         yield "what comes again by the clock was taken out: two jobs of the same minutes would seem to go together"
     if not found.held:
         yield "throughput is not known or does not change: what goes up and down with demand is not told apart"
-    if any(row.resolved and _is_brake(row) for row in found.rows):
-        yield "throughput fell as a wait grew: what server and host share with that fall was taken out, too"
+    effects = sum(row.resolved and not row.held and row.rate != _COMMITS for row in found.rows)
+    if found.held and effects:
+        yield (
+            f"throughput falls as both series of {render_count(effects, 'associated pair')} grow: there it is an "
+            "effect, and what it tells of them was not taken out"
+        )
     if found.limit is not None and any(row.resolved for row in found.rows):
         yield f"a further association with rho below {_limit(found.limit)} may have stayed unseen"
     yield ("what happens once, such as a step to another level, is one event and may not show: use `pgstrata explain`")

@@ -8,10 +8,14 @@ from typing import Final
 
 from pgstrata.model.archive import Span
 from pgstrata.model.incidents import LoadStep
+from pgstrata.store.archives.plausible import check_count, check_number, take
 
 _MINUTE: Final = 60
 _LONGEST: Final = 1.5
 """Lengths of a step up to which an interval of statements belongs to it."""
+_MOST: Final = 5_000_000
+"""Steps of a search, more than a year in steps of 10 s."""
+_MOST_SESSIONS: Final = 1 << 40
 _NAN: Final = math.nan
 
 
@@ -43,15 +47,22 @@ def _read(connection: sqlite3.Connection, span: Span, size: str, end: str, secon
             within,
         )
     )
-    looks = connection.execute(f"SELECT {end}, sum(looks), sum(load) FROM look_{size} {inside} ORDER BY 1", within)
+    query = f"SELECT {end}, sum(looks), sum(load), min(looks), min(load) FROM look_{size} {inside} ORDER BY 1"
+    looks = take(connection.execute(query, within), "steps", most=_MOST)
     return [
         LoadStep(
-            end=moment, seconds=seconds, looks=number, load=float(load), commits=_known(commits.get(moment)),
-            spent=_known(spent.get(moment)),
+            end=moment, seconds=seconds, looks=_checked(number, least, "looks", seconds),
+            load=float(_checked(load, fewest, "sessions")), commits=_known(commits.get(moment), "commits"),
+            spent=_known(spent.get(moment), "time of statements"),
         )
-        for moment, number, load in looks
+        for moment, number, load, least, fewest in looks
     ]  # fmt: skip
 
 
-def _known(value: float | None) -> float:
-    return _NAN if value is None else float(value)
+def _checked(value: int, least: int, what: str, most: int = _MOST_SESSIONS) -> int:
+    check_count(least, what)
+    return check_count(value, what, most=most)
+
+
+def _known(value: float | None, what: str) -> float:
+    return _NAN if value is None else check_number(value, what)
