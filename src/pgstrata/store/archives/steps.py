@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.model.archive import Span
@@ -40,13 +41,7 @@ def _read(connection: sqlite3.Connection, span: Span, size: str, end: str, secon
             within,
         )
     )
-    spent = dict(
-        connection.execute(
-            f"SELECT {end}, sum(spent) / sum(seconds) FROM statement_interval "
-            f"WHERE complete AND seconds <= {_LONGEST * seconds} AND moment > ? AND moment <= ? GROUP BY 1",
-            within,
-        )
-    )
+    spent = {} if size == "minute" else _spent(connection, within, end, seconds)
     query = f"SELECT {end}, sum(looks), sum(load), min(looks), min(load) FROM look_{size} {inside} ORDER BY 1"
     looks = take(connection.execute(query, within), "steps", most=_MOST)
     return [
@@ -57,6 +52,19 @@ def _read(connection: sqlite3.Connection, span: Span, size: str, end: str, secon
         )
         for moment, number, load, least, fewest in looks
     ]  # fmt: skip
+
+
+def _spent(
+    connection: sqlite3.Connection, within: tuple[int, int], end: str, seconds: int
+) -> Mapping[int, float | None]:
+    """Seconds of execution per second; older intervals of statements are longer than a step, and are in none."""
+    return dict(
+        connection.execute(
+            f"SELECT {end}, sum(spent) / sum(seconds) FROM statement_interval "
+            f"WHERE complete AND seconds <= {_LONGEST * seconds} AND moment > ? AND moment <= ? GROUP BY 1",
+            within,
+        )
+    )
 
 
 def _checked(value: int, least: int, what: str, most: int = _MOST_SESSIONS) -> int:
