@@ -21,6 +21,7 @@ from boots import measure_boots
 from causes import measure_causes
 from correlate import measure_correlate
 from cpu import measure_cpu
+from detection import measure_detection
 from drivers import measure_drivers
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
@@ -108,6 +109,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "causes": measure_causes,
     "anomalies": measure_anomalies,
     "attribution": measure_attribution,
+    "detection": measure_detection,
 }
 
 sys.exit(run_benchmarks(BENCHMARKS, os.environ.get("ONLY"), Path(__file__).parent / "results.json"))

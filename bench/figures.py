@@ -28,6 +28,8 @@ SHORTENED = (
     "ROUNDS",
     "REPETITIONS",
     "BLOCKS",
+    "WEEKS",
+    "INCIDENTS",
     "FAMILIES",
 )
 

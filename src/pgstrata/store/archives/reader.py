@@ -32,9 +32,11 @@ from pgstrata.model.archive import (
     UseCourses,
 )
 from pgstrata.model.association import ArchiveSeries
+from pgstrata.model.incidents import LoadStep
 from pgstrata.store.archives.plausible import check_count, check_number, take, too_many
 from pgstrata.store.archives.schema import COARSE, DETAILED, UNKNOWN, ImplausibleError, read_archive
 from pgstrata.store.archives.series import read_load
+from pgstrata.store.archives.steps import read_steps
 from pgstrata.store.archives.tables import ArchiveTable, read_table
 
 MOST_CELLS: Final = 240
@@ -58,8 +60,11 @@ STEP: Final = 10
 _COLUMNS: Final = "kind, database, role, application, state, wait_type, event"
 _LIMITS: Final = "limits"
 _USES: Final = ("calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes")
-_INSIDE: Final = "i.moment - i.seconds / 2 >= :begin AND i.moment - i.seconds / 2 < :end"
-"""Intervals whose middle is in the window."""
+_INSIDE: Final = (
+    "i.moment >= :begin AND i.moment < :end + 7200 "
+    "AND i.moment - i.seconds / 2 >= :begin AND i.moment - i.seconds / 2 < :end"
+)
+"""Intervals whose middle is in the window; none is as long as 2 h, and bounds of `moment` let its index be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,10 @@ class ArchiveReader:
         """Texts of statements by key, those that are known."""
         query = f"SELECT key, substr(text, 1, {_LONGEST_TEXT}) FROM statement WHERE text <> '' ORDER BY id DESC"
         return dict(self._connection.execute(f"{query} LIMIT {_MOST_TEXTS}"))
+
+    def steps(self, span: Span, seconds: int) -> list[LoadStep]:
+        """Load and transactions in steps, as `read_steps` does."""
+        return read_steps(self._connection, span, seconds)
 
     def window(self, span: Span, facts: ArchiveFacts, *, most: int = MOST_CELLS) -> ArchiveWindow:
         """What the archive has of a span; one that is read by the minute is widened to whole minutes.
