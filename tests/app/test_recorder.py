@@ -416,6 +416,22 @@ def test_an_answer_of_another_shape_is_no_end(rig, monkeypatch):
     assert all("could not be read" in told for told in rig.told)
 
 
+def test_an_answer_of_another_shape_is_not_quoted_where_no_texts_are_kept(tmp_path):
+    rig = Rig(tmp_path / "archive", query_text=False)
+    rig.recorder.begin()
+    rig.run(5)
+    answer = rig.server.answer
+    rig.server.answer = lambda statement: (
+        "select secrets" if statement == sessions_statement(VERSION) else answer(statement)
+    )
+    rig.run(10)
+    rig.server.answer = answer
+    rig.run(10)
+    (missed,) = (event for event in rig.end()[1].events if event.kind is EventKind.MISSED)
+    assert missed.detail == "sessions: unknown shape of a session"
+    assert not any("secrets" in told for told in rig.told)
+
+
 def test_counters_of_the_host_that_cannot_be_read_are_no_end(rig):
     class Strange(NoHost):
         def read_files(self, paths):

@@ -209,8 +209,8 @@ def explain(
 ) -> None:
     """Explain why a live server was slow: compare a window of an archive with another, by default the time before.
 
-    The answer says whether it was slower at all, where the extra load is, who blocked, and whether statements were
-    called more often or became slower.
+    The answer says whether it was slower at all, what most likely caused it, where the extra load is, and whether
+    statements were called more often or became slower.
     """
     from pgstrata import __version__
     from pgstrata.app.explain import load_explanation

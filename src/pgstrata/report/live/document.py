@@ -19,6 +19,7 @@ from pgstrata.report.blocks.model import (
     end,
 )
 from pgstrata.report.figures.live import draw_courses
+from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.relations import horizon_blocks, relation_changes
@@ -32,7 +33,6 @@ from pgstrata.report.live.tables import (
     texts_table,
 )
 from pgstrata.report.live.words import (
-    answer_sentences,
     doubt_sentences,
     name_application,
     name_event,

@@ -7,7 +7,8 @@ from typing import Final
 
 from pgstrata.model.archive import Span
 from pgstrata.model.attribution import ValueInterval
-from pgstrata.model.explanation import Explained
+from pgstrata.model.causes import CauseKind
+from pgstrata.model.explanation import Explained, LoadRow
 from pgstrata.model.incidents import DemandChange, DemandKind, Detected, Ending, Found, Incident, IncidentKind
 from pgstrata.report.blocks.model import (
     Block,
@@ -23,6 +24,7 @@ from pgstrata.report.blocks.model import (
     Tone,
     end,
 )
+from pgstrata.report.live.causes import say_cause
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.words import (
     local,
@@ -31,7 +33,6 @@ from pgstrata.report.live.words import (
     name_statement,
     render_rate,
     render_sessions,
-    say_blocker,
     say_dated,
     say_window,
 )
@@ -45,8 +46,6 @@ _MOST: Final = 100
 _DAY: Final = 86_400
 _PERIODS: Final = {3600: "an hour", _DAY: "a day", 7 * _DAY: "a week", 30 * _DAY: "a month"}
 _TIMES: Final = 2.0
-_BEHIND: Final = 0.3
-"""Share of the extra load that has to wait behind a session for it to be named."""
 _HOW: Final = (
     "A row's time per transaction is its load divided by its throughput, as a multiple of the usual one: that of the "
     "last hour without incidents. More demand, or a fall of demand, is no incident."
@@ -153,20 +152,21 @@ def _because(explained: Explained | None) -> str:
 
 
 def say_first_cause(explained: Explained) -> str | None:
-    """The session at the head of most that waited, or the largest part of the extra load; None where none is sure."""
+    """The most likely cause with what tells it, or the largest part of the extra load; None where there is none."""
     why = explained.explanation
-    extra = why.load.value - why.load.reference
-    for blocker in why.blockers:
-        if blocker.root is not None and blocker.value - blocker.reference >= max(0.1, _BEHIND * extra):
-            said = say_blocker(blocker, explained.texts)
-            return said[:1].lower() + said[1:]
-    rows = [row for row in why.rows if row.part is not None and row.difference > 0]
-    if not rows:
+    if why.causes:
+        return f"most likely: {say_cause(why.causes[0], explained.texts)}"
+    row = _largest_row(explained)
+    if row is None:
         return None
-    row = max(rows, key=lambda each: each.difference)
     where = f"{name_event(row)} in {name_statement(row.statement, explained.texts)}"
     change = f"{render_sessions(row.difference, signed=True)} active sessions"
     return f"most of what was added was {where}, application {name_application(row.application)}: {change}"
+
+
+def _largest_row(explained: Explained) -> LoadRow | None:
+    rows = [row for row in explained.explanation.rows if row.part is not None and row.difference > 0]
+    return max(rows, key=lambda each: each.difference, default=None)
 
 
 def doubt_sentences(found: Found) -> Iterator[str]:
@@ -217,8 +217,8 @@ def _incidents_table(incidents: Sequence[Incident], explained: Sequence[Explaine
             ),
             Column(title="load", cells=tuple(_pair(each.usual_load, each.load) for each in incidents)),
             Column(
-                title="largest part",
-                cells=tuple("" if each is None else _largest(each) for each in explained),
+                title="most likely",
+                cells=tuple("" if each is None else _cause(each) for each in explained),
                 words=True,
             ),
         ),
@@ -254,12 +254,13 @@ def _pair(before: float, now: float) -> str:
     return f"{render_rate(before)} to {render_rate(now)}"
 
 
-def _largest(explained: Explained) -> str:
-    rows = [row for row in explained.explanation.rows if row.part is not None and row.difference > 0]
-    if not rows:
-        return ""
-    row = max(rows, key=lambda each: each.difference)
-    return f"{name_event(row)} in {name_statement(row.statement, explained.texts, 40)}"
+def _cause(explained: Explained) -> str:
+    """The kind of cause, or the largest part of the extra load where that tells more."""
+    causes = explained.explanation.causes
+    if causes and causes[0].kind is not CauseKind.EVENT:
+        return causes[0].kind.value
+    row = _largest_row(explained)
+    return "" if row is None else f"{name_event(row)} in {name_statement(row.statement, explained.texts, 40)}"
 
 
 def _commands(found: Found) -> tuple[str, ...]:

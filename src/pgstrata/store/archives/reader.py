@@ -45,16 +45,18 @@ MOST_DETAILED: Final = 2 * 3600
 LONGEST_PAUSE: Final = 5
 """Seconds without a look from which on they are a gap."""
 _MINUTE: Final = 60
-LONGEST_DETAILED: Final = 86_400
-"""Seconds of a window from which on its series are read by the minute."""
-STEP: Final = 10
-"""Seconds of a step of series that are read by the second."""
 _LATEST: Final = 32_503_680_000
 """The year 3000, which clocks that are wrong do not reach."""
 _LONGEST_TEXT: Final = 1000
 _MOST_TEXTS: Final = 200_000
 """The newest ones; an archive has more only if texts hardly ever come again."""
 _MOST_CLASSES: Final = 50_000
+_MOST_STEPS: Final = 1_000_000
+"""Almost two years of minutes."""
+LONGEST_DETAILED: Final = 86_400
+"""Seconds of a window from which on its series are read by the minute."""
+STEP: Final = 10
+"""Seconds of a step of series that are read by the second."""
 _COLUMNS: Final = "kind, database, role, application, state, wait_type, event"
 _LIMITS: Final = "limits"
 _USES: Final = ("calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes")
@@ -153,6 +155,8 @@ class ArchiveReader:
         size, unit, step = (COARSE, _MINUTE, _MINUTE) if coarse else (DETAILED, 1, STEP)
         begin = -(-span.begin // unit) * unit
         number = max(0, span.end - begin) // step
+        if number > _MOST_STEPS:
+            raise too_many("steps", _MOST_STEPS)
         whole = Span(begin=begin, end=begin + number * step)
         read = _Read(self._connection, size, whole, step, number, whole.end)
         return ArchiveSeries(
@@ -222,6 +226,7 @@ class _Read:
         return {session: tuple(counts) for session, counts in together.items()}
 
     def _classes(self, wanted: Collection[int]) -> Mapping[int, SessionClass]:
+        ids = self._ids_of_hashes()
         query = (
             f"SELECT c.id, {', '.join(f'c.{name}' for name in _COLUMNS.split(', '))}, coalesce(s.key, '') "
             "FROM session_class c LEFT JOIN statement s ON s.id = c.statement"
@@ -229,7 +234,7 @@ class _Read:
         found = {
             number: SessionClass(
                 kind=kind, database=database, role=role, application=application, state=state, wait_type=wait_type,
-                event=event, statement=key,
+                event=event, statement=ids.get(key, key),
             )
             for number, kind, database, role, application, state, wait_type, event, key in self._rows(query)
             if number in wanted
@@ -237,6 +242,18 @@ class _Read:
         if len(found) < len(wanted):
             raise ImplausibleError("a class of sessions is missing")
         return found
+
+    def _ids_of_hashes(self) -> Mapping[str, str]:
+        """Ids of statements that were also seen by their texts.
+
+        The server gives a session the id of its statement only once it is analysed: one that waits for the lock of a
+        table before that has none yet.
+        """
+        query = (
+            "SELECT h.key, min(i.key) FROM statement h JOIN statement i ON i.text = h.text "
+            "WHERE h.text <> '' AND h.key GLOB 'q*' AND NOT i.key GLOB 'q*' GROUP BY 1"
+        )
+        return dict(self._rows(query))
 
     def rates(self, table: str, columns: tuple[str, ...]) -> Mapping[str, tuple[float, ...]]:
         means = ", ".join(
@@ -298,7 +315,7 @@ class _Read:
         )
         seconds = [0.0] * self.number
         for place, covered in self._rows(f"SELECT place, sum(seconds) FROM ({ranked}) GROUP BY 1"):
-            seconds[place] = covered
+            seconds[place] = check_number(covered, "length of an interval")
         sums = ", ".join(f"sum(u.{name})" for name in _USES)
         known = self._rows("SELECT id, key FROM statement")
         wanted = {number: key for number, key in known if key in keys}
@@ -308,7 +325,8 @@ class _Read:
         )
         found = {key: [StatementUse()] * self.number for key in keys}
         for place, number, *values in self._rows(query):
-            found[wanted[number]][place] = StatementUse(**dict(zip(_USES, values, strict=True)))
+            checked = [check_number(value, "counter of a statement") for value in values]
+            found[wanted[number]][place] = StatementUse(**dict(zip(_USES, checked, strict=True)))
         return UseCourses(seconds=tuple(seconds), uses={key: tuple(cells) for key, cells in found.items()})
 
     def relations(self) -> tuple[Mapping[Relation, RelationUse], float | None]:
@@ -321,11 +339,11 @@ class _Read:
             f"SELECT r.name, r.on_table, {sums} FROM relation_interval i JOIN relation_use u ON u.moment = i.moment "
             f"JOIN relation r ON r.id = u.relation WHERE {_INSIDE} GROUP BY 1, 2"
         )
-        uses = {
-            Relation(name=name, table=table): RelationUse(**dict(zip(RELATION_FIELDS, values, strict=True)))
-            for name, table, *values in self._rows(query)
-        }
-        return uses, seconds
+        uses = {}
+        for name, table, *values in take(self._rows(query), "tables and indexes"):
+            checked = [check_number(value, "counter of a table", negative=True) for value in values]
+            uses[Relation(name=name, table=table)] = RelationUse(**dict(zip(RELATION_FIELDS, checked, strict=True)))
+        return uses, None if seconds is None else check_number(seconds, "length of an interval")
 
     def horizons(self) -> tuple[Horizon, ...]:
         """Of each holder that one look at which it held back most."""
@@ -335,7 +353,11 @@ class _Read:
         )
         known = {kind.value for kind in HolderKind}
         return tuple(
-            Horizon(holder=Holder(kind=HolderKind(kind), name=name, pid=pid, state=state), age=age, held=held)
+            Horizon(
+                holder=Holder(kind=HolderKind(kind), name=name, pid=pid, state=state),
+                age=check_count(age, "transactions"),
+                held=check_count(max(0, held), "seconds of a transaction"),
+            )
             for kind, name, pid, state, age, held in self._rows(query)
             if kind in known
         )

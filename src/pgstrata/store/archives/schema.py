@@ -24,9 +24,9 @@ UNKNOWN: Final = 0
 
 _LONGEST_ROW: Final = 1 << 20
 _STEPS: Final = 100_000
-_LEAST_WORK: Final = 1000
-"""Times `_STEPS` steps of SQLite's machine, which take some seconds."""
-_WORK_PER_BYTE: Final = 50
+_LEAST_WORK: Final = 200
+"""Times `_STEPS` steps of SQLite's machine, which take less than a second."""
+_WORK_PER_BYTE: Final = 100
 """Steps; a row has at least 8 bytes, takes about 30 steps, and is read a few times."""
 _ENDLESS: Final = "reading it takes far longer than its size explains"
 _WRITING: Final = ("journal_mode = WAL", "synchronous = NORMAL", "journal_size_limit = 4194304", "busy_timeout = 500")

@@ -10,8 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pgstrata.model.archive import SessionClass, Span
+from pgstrata.store.archives.plausible import too_many
+from pgstrata.store.archives.schema import ImplausibleError
 
 _Integers = npt.NDArray[np.int64]
+_MOST_CELLS: Final = 50_000_000
+_MOST_SESSIONS: Final = 1e15
 _AT_ONCE: Final = 5000
 """Moments that are read together."""
 
@@ -27,9 +31,14 @@ def read_load(connection: sqlite3.Connection, size: str, span: Span, step: int) 
         size: of the tables that are read.
         span: the window, a whole number of steps.
         step: seconds.
+
+    Raises:
+        ArchiveError: it is too much for this machine's memory.
     """
     events, numbers, places = _events(connection)
     number = span.seconds // step
+    if (len(events) + 1) * number > _MOST_CELLS:
+        raise too_many("steps and wait events", _MOST_CELLS)
     counts = np.zeros((len(events) + 1) * number)
     query = (
         f"SELECT moment, group_concat(class), group_concat(sessions) FROM session_{size} "
@@ -44,6 +53,8 @@ def read_load(connection: sqlite3.Connection, size: str, span: Span, step: int) 
         found = np.searchsorted(numbers, classes).clip(max=numbers.size - 1)
         place = np.where(numbers[found] == classes, places[found], len(events))
         counts += np.bincount(place * number + steps, sessions, minlength=counts.size)
+    if not 0 <= counts.min(initial=0) <= counts.max(initial=0) <= _MOST_SESSIONS:
+        raise ImplausibleError("the number of sessions cannot be so large, or negative")
     by_event = counts.astype(np.int64).reshape(len(events) + 1, number)[: len(events)]
     return {event: tuple(row.tolist()) for event, row in zip(events, by_event, strict=True) if row.any()}
 

@@ -138,6 +138,7 @@ class ArchiveWriter:
     def add_relations(self, moment: int, seconds: float, uses: Mapping[Relation, RelationUse]) -> None:
         """What was counted of tables and indexes in the seconds before `moment`."""
         self._put("INSERT OR REPLACE INTO relation_interval VALUES (?, ?)", moment, round(seconds, _DIGITS))
+        self._put("DELETE FROM relation_use WHERE moment = ?", moment)
         insert = (
             "INSERT OR REPLACE INTO relation_use SELECT ?, id"
             f"{', ?' * len(RELATION_FIELDS)} FROM relation WHERE name = ? AND on_table = ?"
