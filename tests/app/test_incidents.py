@@ -240,3 +240,21 @@ def test_the_command_is_called_at_the_beginning_and_at_the_end(tmp_path, seconds
     assert begun["incident"]["cause_kind"] == "idle in transaction"
     assert "idle in its transaction" in begun["incident"]["cause"]
     assert ended["incident"]["ending"] == "as usual again"
+
+
+def test_an_archive_that_cannot_be_read_does_not_keep_a_recorder_from_its_work(tmp_path, seconds):
+    first = Recording(tmp_path / "archive")
+    first.feed(START, seconds[:900])
+    first.writer.flush(START + 900)
+    first.alarms.close()
+    first.writer._connection.execute("UPDATE look_second SET load = -7")
+    told = []
+    alarms = Alarms(tmp_path / "archive", told.append, rate=RATE)
+    alarms.catch_up()
+    first.writer.close()
+    assert told == [
+        "what is usual cannot be learned from the archive and is learned anew: the archive is damaged (the number of "
+        "sessions cannot be -7)"
+    ]
+    alarms.begin({}, ())
+    alarms.follow(RecordedSecond(moment=START + 901))
