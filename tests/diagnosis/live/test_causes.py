@@ -445,6 +445,16 @@ def test_less_cpu_for_sessions_that_are_ready_is_a_limit():
     assert kinds(side)[0] is CauseKind.CPU_LIMIT
 
 
+def test_cpu_that_a_control_group_withheld_is_a_limit_whatever_else_is_ready():
+    before = Side(rates={"cpu_throttled": 0.0})
+    side = running(2.5, 100.0, rates={"run_queue_length": 13.0, "cpu_throttled": 1.2})
+    cause = found(side, before).causes[0]
+    assert cause.kind is CauseKind.CPU_LIMIT
+    assert cause.evidence[1].name == "cpu_throttled"
+    side.rates["cpu_throttled"] = 0.01
+    assert kinds(side, before)[0] is CauseKind.NEIGHBOUR
+
+
 def test_tasks_that_are_no_sessions_are_other_programs():
     side = running(2.5, 100.0, rates={"run_queue_length": 13.0})
     cause = found(side).causes[0]

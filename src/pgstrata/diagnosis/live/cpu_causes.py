@@ -32,6 +32,9 @@ from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 
 _STOLEN: Final = 0.1
 """CPUs that the hypervisor took more, and their share of the CPUs in use, from which on it is a cause."""
+_THROTTLED: Final = "cpu_throttled"
+_WITHHELD: Final = 0.1
+"""CPUs that limits withheld more, and their share of the CPUs in use, from which on they are a cause."""
 _FELL: Final = 0.9
 _USED_MORE: Final = 1.25
 _OWN: Final = 0.5
@@ -75,8 +78,9 @@ def _waits_for(case: Case, kind: CauseKind) -> tuple[str, ...]:
 def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
     """Who had the CPUs.
 
-    What is ready and is no session belongs to others. Without them the CPUs in use tell: fewer than before, although
-    sessions were ready, are a limit; more per transaction are used by the transactions.
+    The kernel counts what the hypervisor took and what limits of control groups withheld. What is ready and is no
+    session belongs to others. Without them the CPUs in use tell: fewer than before, although sessions were ready, are a
+    limit; more per transaction are used by the transactions.
     """
     used = cpus_used(case)
     if used is None:
@@ -85,6 +89,9 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
     busy = rate_evidence(case, *CPUS[:2])
     if stolen is not None and stolen.difference >= max(_STOLEN, _STOLEN * used.value):
         return CauseKind.STOLEN_CPU, rate_evidence(case, "host_steal_cpu")
+    throttled = case.rate(_THROTTLED)
+    if throttled is not None and throttled.difference >= max(_WITHHELD, _WITHHELD * used.value):
+        return CauseKind.CPU_LIMIT, rate_evidence(case, _THROTTLED, "cpu_stalled", *CPUS[:2])
     if others is not None and (are_more(others) or is_crowded(case, others)) and used.value > _FELL * used.reference:
         return CauseKind.NEIGHBOUR, (evidence(EvidenceCode.OTHERS, others), *busy)
     limited = rate_evidence(case, "cpu_stalled", *CPUS[:2])
