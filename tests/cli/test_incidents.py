@@ -31,7 +31,7 @@ def test_an_incident_is_told_with_where_the_load_is(archive):
     said = " ".join(done.stdout.split())
     assert said.startswith("1 incident in 33 min 10 s; one false alarm a week is expected.")
     assert "transactions took 3.3 times as long" in said
-    assert "most likely, sessions waited for Lock/transactionid, most of all in update <b> set x = 1?[31m" in said
+    assert "most likely: sessions waited for Lock/transactionid, most of all in update <b> set x = 1?[31m" in said
     assert f"pgstrata explain a --from @{START + 1200} --to @{START + 1800}" in said
     assert "\x1b" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 78
@@ -43,7 +43,10 @@ def test_programs_and_pages_get_the_same(archive):
     found = json.loads(done.stdout)
     assert [(each["begin"], each["end"]) for each in found["incidents"]] == [(START + 1200, START + 1800)]
     assert found["texts"] == {}
-    assert "update" not in (archive / "page.html").read_text()
+    page = (archive / "page.html").read_text()
+    assert "update" not in page
+    assert "<svg" in page
+    assert "incidents are shaded" in page
 
 
 def test_the_rate_of_false_alarms_is_chosen(archive):

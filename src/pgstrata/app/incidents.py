@@ -10,6 +10,7 @@ from typing import Final
 from pgstrata.app.explain import archive_facts, explain_chosen
 from pgstrata.app.live_windows import choose_exactly, choose_window
 from pgstrata.diagnosis.live.detection import LEARNED, LEARNING, STEP, Detector, Told
+from pgstrata.diagnosis.live.explain import make_courses
 from pgstrata.diagnosis.live.memory import KEPT, Memory
 from pgstrata.errors import ArchiveError
 from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, Span
@@ -22,6 +23,8 @@ _SAME: Final = 300
 """Seconds within which two changes of demand are one."""
 _MOST_EXPLAINED: Final = 20
 """Incidents that are explained; of more, those that lost most."""
+_MOST_DRAWN: Final = 400
+"""Cells of the chart."""
 _MINUTES_LEARNED: Final = 3 * 3600
 """Seconds that are learned from before a window that is read by the minute."""
 
@@ -63,8 +66,10 @@ def load_incidents(archive: Path, begin: str | None, end: str | None, *, rate: f
         detected = detect(reader, facts, span, rate)
         explained = tuple(_explain(reader, archive, facts, detected, texts))
         coarse = facts.detailed_since if span.begin < facts.detailed_since else None
+        courses = make_courses(reader.window(span, facts, most=_MOST_DRAWN))
     return Found(
         archive=str(archive), facts=facts, detected=detected, explained=explained, coarse_until=coarse, texts=texts,
+        courses=courses,
     )  # fmt: skip
 
 

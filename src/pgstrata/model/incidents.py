@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from pgstrata.model.archive import ArchiveFacts, Span
 from pgstrata.model.attribution import ValueInterval
-from pgstrata.model.explanation import Explained
+from pgstrata.model.explanation import Courses, Explained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,8 @@ class Found:
     """What was found in an archive, with what its words need.
 
     `explained` is by incident in the same order, None where it was not explained. `coarse_until`: before it there are
-    only minutes; None where seconds are known throughout. `texts` of statements by key.
+    only minutes; None where seconds are known throughout. `texts` of statements by key. `courses` are
+    those of the whole span, for a chart.
     """
 
     archive: str
@@ -131,3 +132,4 @@ class Found:
     explained: tuple[Explained | None, ...]
     coarse_until: int | None
     texts: Mapping[str, str]
+    courses: Courses | None = None

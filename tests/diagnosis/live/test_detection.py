@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from archives import session
 from live_traffic import BEGIN, CPU, Seconds
@@ -255,3 +257,22 @@ def test_a_step_of_nothing_is_no_trouble():
     detector = Detector(Seconds(10))
     for end in range(9, 20_000, 10):
         assert detector.see(LoadStep(end=end, seconds=10, looks=10, load=0.0, commits=0.0, spent=0.0)) == ()
+
+
+AMOUNTS = st.sampled_from([0.0, 1e-9, 0.3, 7.0, 1e6, 1e18, math.nan])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(AMOUNTS, AMOUNTS, AMOUNTS, st.integers(1, 400)), min_size=60, max_size=200))
+def test_whatever_steps_come_nothing_breaks(rows):
+    detector, end = Detector(Seconds(10)), BEGIN
+    for load, commits, spent, away in rows:
+        end += 10 * away if away > 390 else 10
+        known = 0.0 if math.isnan(load) else load
+        step = LoadStep(end=end, seconds=10, looks=10, load=known, commits=commits, spent=spent)
+        for told in detector.see(step):
+            assert math.isfinite(told.throughput)
+            if isinstance(told, Incident):
+                assert told.begin <= told.found
+                assert told.end is None or told.begin < told.end
+                assert told.factor >= 0

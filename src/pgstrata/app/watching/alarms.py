@@ -16,7 +16,7 @@ from pgstrata.app.watching.lately import Lately
 from pgstrata.diagnosis.live.detection import ADOPTED, LEARNED, STEP, Detector
 from pgstrata.diagnosis.live.memory import KEPT, Memory
 from pgstrata.errors import PgstrataError
-from pgstrata.model.archive import ArchiveEvent, Span
+from pgstrata.model.archive import ArchiveEvent, ArchiveFacts, Span
 from pgstrata.model.explanation import Explained
 from pgstrata.model.incidents import Incident, LoadStep
 from pgstrata.ports.recording import RecordedSecond
@@ -76,22 +76,30 @@ class Alarms:
         self._reading = False
 
     def catch_up(self) -> None:
-        """Learn from what the archive has, and take over an incident that lasts; nothing of an empty archive."""
-        with ArchiveReader.open(self._archive) as reader:
-            try:
-                facts = archive_facts(reader, self._archive)
-            except PgstrataError:
-                return
-            end = facts.span.end
-            self._memory.take(read_memory(reader, Span(begin=end - KEPT, end=end)))
-            begin = end - ADOPTED - LEARNED
-            self._detector.past = ArchivePast(reader, facts)
-            for step in reader.steps(Span(begin=begin, end=end), STEP):
-                if step.end <= begin + LEARNED:
-                    self._detector.learn(step)
-                else:
-                    self._detector.see(step)
+        """Learn from what the archive has, and take over an incident that lasts; nothing of an empty archive.
+
+        If it cannot be read, that is told, and what is usual is learned anew.
+        """
+        try:
+            with ArchiveReader.open(self._archive) as reader:
+                facts = reader.facts()
+                if facts is not None:
+                    self._learn(reader, facts)
+        except PgstrataError as error:
+            self._tell(f"what is usual cannot be learned from the archive and is learned anew: {error.what}")
+        finally:
             self._detector.past = self._lately
+
+    def _learn(self, reader: ArchiveReader, facts: ArchiveFacts) -> None:
+        end = facts.span.end
+        self._memory.take(read_memory(reader, Span(begin=end - KEPT, end=end)))
+        begin = end - ADOPTED - LEARNED
+        self._detector.past = ArchivePast(reader, facts)
+        for step in reader.steps(Span(begin=begin, end=end), STEP):
+            if step.end <= begin + LEARNED:
+                self._detector.learn(step)
+            else:
+                self._detector.see(step)
 
     @property
     def is_reading(self) -> bool:

@@ -127,7 +127,7 @@ class Usual:
         scale = scale_of(values)
         if len(self._kept) < 2 * self.fewest:
             scale = max(scale, self._least)
-        least = scale * standard_threshold(round(self._reference / scale, 2), self._length)
+        least = scale * standard_threshold(max(0.01, round(self._reference / scale, 2)), self._length)
         least = max(_STEPS * self._reference, least)
         if len(self._scores) >= (self._kept.maxlen or 0):
             values = np.array([value for _, value in self._scores])

@@ -70,7 +70,7 @@ def make_explanation(found: Explained, version: str) -> Document:
 
 def _sections(found: Explained) -> Iterator[Block]:
     why, texts = found.explanation, found.texts
-    chart = draw_courses(why.courses, why.window.span, why.comparison.span)
+    chart = draw_courses(why.courses, (why.window.span,), why.comparison.span)
     yield Section("What changed", (main_table((why.throughput, why.load, why.time)), chart), brief=True)
     if why.rows:
         load = load_table(why.rows, why.load, texts)
