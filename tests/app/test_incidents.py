@@ -252,9 +252,7 @@ def test_an_archive_that_cannot_be_read_does_not_keep_a_recorder_from_its_work(t
     alarms = Alarms(tmp_path / "archive", told.append, rate=RATE)
     alarms.catch_up()
     first.writer.close()
-    assert told == [
-        "what is usual cannot be learned from the archive and is learned anew: the archive is damaged (the number of "
-        "sessions cannot be -7)"
-    ]
+    (said,) = told
+    assert said.startswith("what is usual cannot be learned from the archive and is learned anew: the archive is damaged")
     alarms.begin({}, ())
     alarms.follow(RecordedSecond(moment=START + 901))
