@@ -57,7 +57,7 @@ def cause_sentences(why: Explanation, texts: Mapping[str, str]) -> Iterator[str]
 
 def say_cause(cause: Cause, texts: Mapping[str, str]) -> str:
     """What happened, the share of the extra load, and the evidence."""
-    said = f"{_say_kind(cause, texts)} ({cause.share * 100:.0f} % of the extra load)"
+    said = f"{name_cause(cause, texts)} ({cause.share * 100:.0f} % of the extra load)"
     evidence = [_say_evidence(each, texts) for each in cause.evidence[:_MOST_EVIDENCE]]
     if not evidence:
         return said
@@ -65,7 +65,8 @@ def say_cause(cause: Cause, texts: Mapping[str, str]) -> str:
     return f"{said}, because {', '.join(others)}{' and ' if others else ''}{last}"
 
 
-def _say_kind(cause: Cause, texts: Mapping[str, str]) -> str:
+def name_cause(cause: Cause, texts: Mapping[str, str]) -> str:
+    """What happened, without figures: other programs on the host took CPU."""
     match cause.kind:
         case CauseKind.IDLE_IN_TRANSACTION | CauseKind.PREPARED | CauseKind.RELATION_LOCK | CauseKind.LOCK_HELD:
             return _say_lock(cause, texts)

@@ -9,6 +9,7 @@ from pgstrata.model.explanation import Explained
 from pgstrata.model.incidents import Found, Incident
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
 from pgstrata.report.live.incidents import answer_sentences, doubt_sentences, say_begun, say_ended, say_first_cause
+from pgstrata.report.live.json import cause_json
 
 _INCIDENT: Final = (
     "kind begin begin_interval end ending found factor factor_interval peak throughput usual_throughput load usual_load"
@@ -45,6 +46,7 @@ def incidents_json(found: Found) -> str:
 
 
 def _incident(incident: Incident, explained: Explained | None) -> Mapping[str, Any]:
+    causes = () if explained is None else explained.explanation.causes
     return {
         **pick_fields(incident, _INCIDENT),
         "outcome": None if explained is None else explained.explanation.outcome.value,
@@ -52,6 +54,7 @@ def _incident(incident: Incident, explained: Explained | None) -> Mapping[str, A
         if explained is not None and explained.explanation.causes
         else None,
         "cause": None if explained is None else say_first_cause(explained),
+        "causes": [cause_json(cause, explained.texts if explained else {}) for cause in causes],
     }
 
 

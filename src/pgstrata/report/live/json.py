@@ -33,7 +33,7 @@ def explanation_json(found: Explained) -> str:
             "answer": list(answer_sentences(found)),
             "warnings": list(doubt_sentences(found)),
             "limits": list(found.facts.limits),
-            "causes": [_cause(cause, found.texts) for cause in why.causes],
+            "causes": [cause_json(cause, found.texts) for cause in why.causes],
             "window": window_json(why.window),
             "comparison": window_json(why.comparison),
             "onset": pick_fields(why.onset, "begin begin_interval end end_interval"),
@@ -82,7 +82,8 @@ def _session(session: SessionClass | None) -> Mapping[str, Any]:
     return pick_fields(session, "kind database role application state wait_type event statement")
 
 
-def _cause(cause: Cause, texts: Mapping[str, str]) -> Mapping[str, Any]:
+def cause_json(cause: Cause, texts: Mapping[str, str]) -> Mapping[str, Any]:
+    """A cause, for programs."""
     return {
         **pick_fields(cause, "kind share event statements pids"),
         "session": None if cause.session is None else _session(cause.session),
