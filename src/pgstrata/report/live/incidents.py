@@ -165,11 +165,6 @@ def say_first_cause(explained: Explained) -> str | None:
     return f"most of what was added was {where}, application {name_application(row.application)}: {change}"
 
 
-def _largest_row(explained: Explained) -> LoadRow | None:
-    rows = [row for row in explained.explanation.rows if row.part is not None and row.difference > 0]
-    return max(rows, key=lambda each: each.difference, default=None)
-
-
 def doubt_sentences(found: Found) -> Iterator[str]:
     """What may have gone unseen, without full stops."""
     detected = found.detected
