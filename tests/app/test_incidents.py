@@ -198,7 +198,7 @@ def test_a_recorder_tells_of_an_incident_with_its_cause_and_of_its_end(tmp_path,
     recording.end()
     begun, ended = recording.told
     assert begun.startswith("incident since 17:00:00: transactions take ")
-    assert "; most likely: a session of the application admin idle in its transaction" in begun
+    assert "; most likely, a session of the application admin idle in its transaction" in begun
     assert ended.startswith("the incident of 17:00:00 ended at 17:1")
 
 
@@ -237,7 +237,6 @@ def test_the_command_is_called_at_the_beginning_and_at_the_end(tmp_path, seconds
     assert (begin, end) == ("begin", "end")
     assert first == last == recording.announced[0].begin
     assert begun["incident"]["end"] is None
-    assert begun["incident"]["cause_kind"] == "idle in transaction"
     assert "idle in its transaction" in begun["incident"]["cause"]
     assert ended["incident"]["ending"] == "as usual again"
 
@@ -252,10 +251,9 @@ def test_an_archive_that_cannot_be_read_does_not_keep_a_recorder_from_its_work(t
     alarms = Alarms(tmp_path / "archive", told.append, rate=RATE)
     alarms.catch_up()
     first.writer.close()
-    (text,) = told
-    assert text == (
-        "what is usual cannot be learned from the archive and is learned anew: "
-        "the archive is damaged (the number of sessions cannot be -7)"
+    (said,) = told
+    assert said.startswith(
+        "what is usual cannot be learned from the archive and is learned anew: the archive is damaged"
     )
     alarms.begin({}, ())
     alarms.follow(RecordedSecond(moment=START + 901))

@@ -31,7 +31,7 @@ def test_an_incident_is_told_with_where_the_load_is(archive):
     said = " ".join(done.stdout.split())
     assert said.startswith("1 incident in 33 min 10 s; one false alarm a week is expected.")
     assert "transactions took 3.3 times as long" in said
-    assert "most likely: sessions waited for Lock/transactionid, most of all in update <b> set x = 1?[31m" in said
+    assert "most likely, sessions waited for Lock/transactionid, most of all in update <b> set x = 1?[31m" in said
     assert f"pgstrata explain a --from @{START + 1200} --to @{START + 1800}" in said
     assert "\x1b" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 78

@@ -161,7 +161,7 @@ def test_the_document_for_programs_has_base_units():
     assert incident["begin"] == START
     assert incident["begin_interval"] == [START - 3, START + 2]
     assert (incident["end"], incident["ending"], incident["kind"]) == (START + 1140, "as usual again", "slower")
-    assert (incident["outcome"], incident["cause_kind"], incident["cause"]) == (None, None, None)
+    assert (incident["outcome"], incident["cause"]) == (None, None)
     (demand,) = document["demand"]
     assert (demand["kind"], demand["throughput"]) == ("more demand", 2000.0)
 

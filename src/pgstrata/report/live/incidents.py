@@ -8,7 +8,7 @@ from typing import Final
 from pgstrata.model.archive import Span
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.model.causes import CauseKind
-from pgstrata.model.explanation import Explained, LoadRow
+from pgstrata.model.explanation import Explained
 from pgstrata.model.incidents import DemandChange, DemandKind, Detected, Ending, Found, Incident, IncidentKind
 from pgstrata.report.blocks.model import (
     Block,
@@ -25,7 +25,7 @@ from pgstrata.report.blocks.model import (
     end,
 )
 from pgstrata.report.figures.live import draw_courses
-from pgstrata.report.live.causes import say_cause
+from pgstrata.report.live.causes import name_cause
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.words import (
     local,
@@ -153,21 +153,17 @@ def _because(explained: Explained | None) -> str:
 
 
 def say_first_cause(explained: Explained) -> str | None:
-    """The most likely cause with what tells it, or the largest part of the extra load; None where there is none."""
-    why = explained.explanation
+    """The most likely cause, or else the largest part of the extra load; None where neither is known."""
+    why, texts = explained.explanation, explained.texts
     if why.causes:
-        return f"most likely: {say_cause(why.causes[0], explained.texts)}"
-    row = _largest_row(explained)
-    if row is None:
+        return f"most likely, {name_cause(why.causes[0], texts)}"
+    rows = [row for row in why.rows if row.part is not None and row.difference > 0]
+    if not rows:
         return None
-    where = f"{name_event(row)} in {name_statement(row.statement, explained.texts)}"
+    row = max(rows, key=lambda each: each.difference)
+    where = f"{name_event(row)} in {name_statement(row.statement, texts)}"
     change = f"{render_sessions(row.difference, signed=True)} active sessions"
     return f"most of what was added was {where}, application {name_application(row.application)}: {change}"
-
-
-def _largest_row(explained: Explained) -> LoadRow | None:
-    rows = [row for row in explained.explanation.rows if row.part is not None and row.difference > 0]
-    return max(rows, key=lambda each: each.difference, default=None)
 
 
 def doubt_sentences(found: Found) -> Iterator[str]:
@@ -221,7 +217,7 @@ def _incidents_table(incidents: Sequence[Incident], explained: Sequence[Explaine
             ),
             Column(title="load", cells=tuple(_pair(each.usual_load, each.load) for each in incidents)),
             Column(
-                title="most likely",
+                title="most likely cause",
                 cells=tuple("" if each is None else _cause(each) for each in explained),
                 words=True,
             ),
@@ -259,12 +255,11 @@ def _pair(before: float, now: float) -> str:
 
 
 def _cause(explained: Explained) -> str:
-    """The kind of cause, or the largest part of the extra load where that tells more."""
+    """The kind of the most likely cause; of waits the event."""
     causes = explained.explanation.causes
-    if causes and causes[0].kind is not CauseKind.EVENT:
-        return causes[0].kind.value
-    row = _largest_row(explained)
-    return "" if row is None else f"{name_event(row)} in {name_statement(row.statement, explained.texts, 40)}"
+    if not causes:
+        return "cannot tell"
+    return readable(causes[0].event) if causes[0].kind is CauseKind.EVENT else causes[0].kind.value
 
 
 def _commands(found: Found) -> tuple[str, ...]:

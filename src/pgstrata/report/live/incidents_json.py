@@ -50,9 +50,6 @@ def _incident(incident: Incident, explained: Explained | None) -> Mapping[str, A
     return {
         **pick_fields(incident, _INCIDENT),
         "outcome": None if explained is None else explained.explanation.outcome.value,
-        "cause_kind": explained.explanation.causes[0].kind.value
-        if explained is not None and explained.explanation.causes
-        else None,
         "cause": None if explained is None else say_first_cause(explained),
         "causes": [cause_json(cause, explained.texts if explained else {}) for cause in causes],
     }
