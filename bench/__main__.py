@@ -19,7 +19,9 @@ from bisection import measure_bisection
 from boot import measure_boot
 from boots import measure_boots
 from causes import measure_causes
+from correlate import measure_correlate
 from cpu import measure_cpu
+from detection import measure_detection
 from drivers import measure_drivers
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
@@ -80,6 +82,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "watching": measure_watching,
     "recorder": measure_recorder,
     "scraping": measure_scraping,
+    "correlate": measure_correlate,
     "switch": measure_switch,
     "statements": measure_statements,
     "remote": measure_remote,
@@ -108,6 +111,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "causes": measure_causes,
     "anomalies": measure_anomalies,
     "attribution": measure_attribution,
+    "detection": measure_detection,
 }
 
 sys.exit(run_benchmarks(BENCHMARKS, os.environ.get("ONLY"), Path(__file__).parent / "results.json"))

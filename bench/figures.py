@@ -18,7 +18,20 @@ import numpy as np
 from pgstrata import __version__
 
 # What shortens a benchmark, and so belongs to its figures.
-SHORTENED = ("LOADS", "TRUTH_MINUTES", "VISITS", "PAIRS", "SEEDS", "KINDS", "ROUNDS", "REPETITIONS", "BLOCKS")
+SHORTENED = (
+    "LOADS",
+    "TRUTH_MINUTES",
+    "VISITS",
+    "PAIRS",
+    "SEEDS",
+    "KINDS",
+    "ROUNDS",
+    "REPETITIONS",
+    "BLOCKS",
+    "WEEKS",
+    "INCIDENTS",
+    "FAMILIES",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

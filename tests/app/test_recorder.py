@@ -25,7 +25,7 @@ from pgstrata.model.archive import ArchiveEvent, EventKind
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.model.incidents import Incident, IncidentKind
 from pgstrata.store.archives.reader import ArchiveReader
-from pgstrata.store.archives.thinning import Keep
+from pgstrata.store.archives.thinning import Keep, Thinning
 from pgstrata.store.archives.writer import ArchiveWriter
 
 VERSION = 180000
@@ -416,6 +416,22 @@ def test_an_answer_of_another_shape_is_no_end(rig, monkeypatch):
     assert all("could not be read" in told for told in rig.told)
 
 
+def test_an_answer_of_another_shape_is_not_quoted_where_no_texts_are_kept(tmp_path):
+    rig = Rig(tmp_path / "archive", query_text=False)
+    rig.recorder.begin()
+    rig.run(5)
+    answer = rig.server.answer
+    rig.server.answer = lambda statement: (
+        "select secrets" if statement == sessions_statement(VERSION) else answer(statement)
+    )
+    rig.run(10)
+    rig.server.answer = answer
+    rig.run(10)
+    (missed,) = (event for event in rig.end()[1].events if event.kind is EventKind.MISSED)
+    assert missed.detail == "sessions: unknown shape of a session"
+    assert not any("secrets" in told for told in rig.told)
+
+
 def test_counters_of_the_host_that_cannot_be_read_are_no_end(rig):
     class Strange(NoHost):
         def read_files(self, paths):
@@ -655,6 +671,31 @@ def test_seconds_without_a_connection_have_no_look(tmp_path):
     rig.run(5)
     rig.end()
     assert [second.look is None for second in heard.seconds] == [False] * 5 + [True] * 5
+
+
+def test_texts_that_the_archive_has_forgotten_are_asked_for_again(rig, monkeypatch):
+    rig.recorder.begin()
+    rig.run(50)
+    asked = [statement for statement in rig.server.asked if "string_to_array" in statement]
+    forgetting = Thinning(begin=0, detailed_since=0, by_size=False, forgot=True)
+    monkeypatch.setattr(ArchiveWriter, "tidy", lambda *_: forgetting)
+    rig.run(70)
+    assert len([statement for statement in rig.server.asked if "string_to_array" in statement]) > len(asked)
+
+
+def test_another_program_that_writes_to_the_archive_is_told_once_and_no_end(rig):
+    rig.recorder.begin()
+    rig.run(10)
+    other = sqlite3.connect(rig.folder / "archive.sqlite", isolation_level=None)
+    rig.recorder.archive._connection.execute("PRAGMA busy_timeout = 0")
+    other.execute("BEGIN IMMEDIATE")
+    rig.run(60)
+    other.execute("ROLLBACK")
+    other.close()
+    rig.run(60)
+    assert sum(rig.end()[1].looks) == 130
+    assert len(rig.told) == 1
+    assert "another program writes to the archive: new records are kept in memory for a while; close it" in rig.told[0]
 
 
 class TalkingHost:

@@ -16,6 +16,8 @@ LONGER: Final = 4
 """Lengths of the window that the comparison window has where nobody names one: what is longer is known better."""
 _LONGEST: Final = 7200
 _SHORTEST: Final = 5
+_ENOUGH: Final = 300
+"""Seconds of a comparison window that are enough, where more would have another incident in them."""
 
 
 def choose_windows(facts: ArchiveFacts, begin: str | None, end: str | None, against: str | None) -> Chosen:
@@ -42,10 +44,30 @@ def choose_windows(facts: ArchiveFacts, begin: str | None, end: str | None, agai
                 "both windows overlap", where="--against", remedy="give a window before or after the other"
             )
     else:
-        compared = _before(facts, window)
+        compared = window_before(facts, window)
+    return Chosen(window=window, comparison=compared, around=_around(facts, window, compared), clipped=clipped)
+
+
+def choose_exactly(facts: ArchiveFacts, window: Span, since: int | None = None) -> Chosen:
+    """A window that is known by its moments, compared with the time before it.
+
+    Args:
+        facts: of the archive.
+        window: within it.
+        since: the comparison window does not begin earlier, unless little would be left of it.
+
+    Raises:
+        ArchiveError: nothing was recorded before it.
+    """
+    compared = window_before(facts, window)
+    if since is not None and compared.begin < since <= window.begin - _ENOUGH:
+        compared = Span(begin=since, end=window.begin)
+    return Chosen(window=window, comparison=compared, around=_around(facts, window, compared), clipped=False)
+
+
+def _around(facts: ArchiveFacts, window: Span, compared: Span) -> Span:
     after = min(facts.span.end, window.end + max(60, window.seconds))
-    around = Span(begin=min(compared.begin, window.begin), end=max(after, compared.end))
-    return Chosen(window=window, comparison=compared, around=around, clipped=clipped)
+    return Span(begin=min(compared.begin, window.begin), end=max(after, compared.end))
 
 
 def choose_window(facts: ArchiveFacts, begin: str | None, end: str | None) -> tuple[Span, bool]:
@@ -55,7 +77,8 @@ def choose_window(facts: ArchiveFacts, begin: str | None, end: str | None) -> tu
     return window, window != asked
 
 
-def _before(facts: ArchiveFacts, window: Span) -> Span:
+def window_before(facts: ArchiveFacts, window: Span) -> Span:
+    """The comparison window where nobody names one; ArchiveError where nothing was recorded before the window."""
     length = max(window.seconds, min(LONGER * window.seconds, _LONGEST))
     begin = max(facts.span.begin, window.begin - length)
     if window.begin - begin < _SHORTEST:

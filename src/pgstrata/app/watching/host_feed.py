@@ -9,6 +9,7 @@ from threading import Event, Lock, Thread
 from typing import Final, Protocol
 
 from pgstrata.app.site import open_site
+from pgstrata.collectors.live.group import group_files
 from pgstrata.collectors.live.host import FILES, HostReader
 from pgstrata.collectors.live.log import MOST, LogPlace, LogReader
 from pgstrata.errors import HostNotFitError, PgstrataError
@@ -102,6 +103,7 @@ class OpenedHostFeed:
     host: Host
     passed: Callable[[], float]
     _counters: HostReader = field(default_factory=HostReader)
+    _groups: tuple[str, ...] = ()
     _place: LogPlace | None = None
     _log: _LogTail | None = None
 
@@ -121,13 +123,15 @@ class OpenedHostFeed:
         if place == self._place and self._log is not None:
             return
         self._place = place
+        membership = f"/proc/{place.backend}/cgroup"
+        self._groups = group_files(self.host.read_files((membership,)).get(membership, b"").decode("utf-8", "replace"))
         try:
             self._log = self._find_log(place)
         except PgstrataError:
             self._log = None
 
     def read(self, moment: int) -> HostSecond:
-        rates = self._counters.read(self.host.read_files(FILES), self.passed()) or {}
+        rates = self._counters.read(self.host.read_files((*FILES, *self._groups)), self.passed()) or {}
         return HostSecond(rates=rates, seconds=self._counters.seconds, events=self._read_log(moment))
 
     def _read_log(self, moment: int) -> tuple[ArchiveEvent, ...]:

@@ -89,7 +89,7 @@ def _event(share: LoadShare) -> str:
 
 def _sections(found: Profiled) -> Iterator[Block]:
     profile, texts = found.profile, found.texts
-    yield Section("Over time", (draw_courses(profile.courses, profile.window.span, None),))
+    yield Section("Over time", (draw_courses(profile.courses, (profile.window.span,)),))
 
     def statement(share: LoadShare) -> str:
         return name_statement(share.statement, texts, _WIDTH)
