@@ -26,6 +26,7 @@ from drivers import measure_drivers
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
 from importing import measure_importing
+from incidents.measure import measure_incidents
 from large_study import measure_large_study
 from largest_plan import measure_largest_plan
 from live import measure_live, measure_live_runs, measure_live_writing
@@ -93,6 +94,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "visit": measure_visit,
     "threads": measure_threads,
     "bank": measure_bank,
+    "incidents": measure_incidents,
     "transports": measure_transports,
     "agreement": measure_agreement,
     "live": measure_live,
