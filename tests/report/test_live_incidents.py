@@ -19,6 +19,7 @@ from pgstrata.report.live.incidents import (
     make_incidents,
     say_begun,
     say_ended,
+    say_factor,
     say_period,
 )
 from pgstrata.report.live.incidents_json import incident_json, incidents_json
@@ -62,6 +63,13 @@ def found(*incidents, demand=(), **more):
         archive="shop", facts=facts, detected=detected, explained=(None,) * len(incidents),
         coarse_until=more.pop("coarse_until", None), texts=more.pop("texts", {}),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"), [(1.34, "34 % longer"), (2.34, "2.3 times as long"), (2090.0, "2,100 times as long")]
+)
+def test_factors_have_the_digits_that_tell_something(factor, said):
+    assert say_factor(factor) == said
 
 
 def test_the_answer_begins_with_how_many_and_how_many_are_false():
