@@ -17,7 +17,7 @@ from pgstrata.app.watching.ticker import Ticker
 from pgstrata.app.watching.watch import open_endpoint
 from pgstrata.collectors.live.counters import counters_statement
 from pgstrata.collectors.live.horizon import horizon_statement
-from pgstrata.collectors.live.log import log_statement
+from pgstrata.collectors.live.log import LOG_RIGHT, log_statement
 from pgstrata.collectors.live.relations import relations_statement
 from pgstrata.collectors.live.sessions import sessions_statement
 from pgstrata.errors import ArchiveError, HostFileError, HostNotFitError, SessionLostError, SqlError
@@ -37,7 +37,7 @@ class FakeServer:
     def __init__(self):
         self.started, self.system, self.broken, self.commits, self.calls, self.resets = 1000.0, "7", None, 0, 0, "0\t1"
         self.read_only, self.number, self.counting, self.sessions, self.opened = "on", VERSION, "public", 0, 0
-        self.asked, self.scans, self.catalogue = [], 0, 1000
+        self.asked, self.scans, self.catalogue, self.log_right = [], 0, 1000, "t"
 
     def connect(self):
         if self.broken:
@@ -60,7 +60,9 @@ class FakeServer:
         if statement == counters_statement(VERSION):
             self.commits += 60
             return f"database.xact_commit\t{self.commits}\ndatabase.xact_rollback\t0\ndatabase.stats_reset\t1"
-        if statement == log_statement():
+        if statement == LOG_RIGHT:
+            return self.log_right
+        if statement in (log_statement(), log_statement(named=False)):
             return "log/postgresql.log\t/data\t1"
         if statement == horizon_statement():
             return "session\treports\t77\tidle in transaction\t9000\t600"
@@ -734,6 +736,19 @@ def test_the_named_host_is_read_and_its_log_counted(tmp_path):
     assert [event.times for event in errors] == [3, 3, 3, 3]
     assert heard.events.count(EventKind.ERRORS) == 4
     assert there.places[0].path == "/data/log/postgresql.log"
+
+
+def test_a_role_that_may_not_ask_for_the_log_does_not_ask_for_it(tmp_path):
+    there = TalkingHost()
+    rig = Rig(tmp_path / "archive", there=there)
+    rig.server.log_right = "f"
+    rig.recorder.begin()
+    rig.run(70)
+    rig.end()
+    assert there.places
+    assert not any("pg_current_logfile()," in statement for statement in rig.server.asked)
+    assert log_statement(named=False) in rig.server.asked
+    assert rig.told == []
 
 
 def test_a_host_on_which_the_server_does_not_run_is_refused(tmp_path):

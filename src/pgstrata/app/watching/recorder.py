@@ -22,7 +22,7 @@ from pgstrata.collectors.live.counters import (
     server_rates,
 )
 from pgstrata.collectors.live.horizon import horizon_statement, read_horizon
-from pgstrata.collectors.live.log import log_statement, read_log_place
+from pgstrata.collectors.live.log import LOG_RIGHT, log_statement, read_log_place
 from pgstrata.collectors.live.relations import keep_busiest, relations_statement
 from pgstrata.collectors.live.sessions import SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
@@ -194,7 +194,8 @@ class Recorder:
     def _aim(self, connected: Connected | None) -> None:
         """Ask the server where its log is; it may have begun another one."""
         if connected is not None and self._feed is not None:
-            self._feed.aim(read_log_place(connected.look(log_statement())))
+            named = connected.look(LOG_RIGHT).strip() == b"t"
+            self._feed.aim(read_log_place(connected.look(log_statement(named=named))))
 
     def _add_facts(self, connected: Connected) -> Mapping[str, str]:
         facts = {**connected.server.facts(connected.limits), "query_text": str(int(self.query_text))}
