@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap demo test test-vm lint fmt bench soak docs check clean
+.PHONY: help bootstrap demo test test-vm lint fmt bench soak docs site dist check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,12 @@ docs: bootstrap ## Write the generated references anew
 	$(BIN)/python scripts/guards.py
 	$(BIN)/python scripts/workloads.py
 	$(BIN)/python scripts/metrics.py
+
+site: bootstrap ## Build the manual as a site into build/site/html; broken links fail
+	@scripts/site
+
+dist: bootstrap ## Build the wheel and the sdist into dist/, and check them
+	@scripts/dist
 
 check: lint test ## What has to pass before a change is merged
 

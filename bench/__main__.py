@@ -38,6 +38,7 @@ from ordered import measure_ordered
 from peaks import measure_peaks
 from percentiles import measure_percentiles
 from perf import measure_perf
+from readability import measure_readability
 from real_noise import measure_real_noise
 from recorder import measure_recorder
 from remote import measure_remote
@@ -61,6 +62,7 @@ from why import measure_why
 BENCHMARKS: dict[str, Benchmark] = {
     "startup": measure_startup,
     "structure": measure_structure,
+    "readability": measure_readability,
     "large-study": measure_large_study,
     "largest-plan": measure_largest_plan,
     "import": measure_importing,
