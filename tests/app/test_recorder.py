@@ -38,6 +38,7 @@ class FakeServer:
         self.started, self.system, self.broken, self.commits, self.calls, self.resets = 1000.0, "7", None, 0, 0, "0\t1"
         self.read_only, self.number, self.counting, self.sessions, self.opened = "on", VERSION, "public", 0, 0
         self.asked, self.scans, self.catalogue, self.log_right = [], 0, 1000, "t"
+        self.committed = lambda: 60
 
     def connect(self):
         if self.broken:
@@ -58,7 +59,7 @@ class FakeServer:
         if statement == sessions_statement(VERSION):
             return "client backend\tshop\tclerk\tapp\tactive\tLock\ttuple\t42\t\t11\t3\t12\n"
         if statement == counters_statement(VERSION):
-            self.commits += 60
+            self.commits += self.committed()
             return f"database.xact_commit\t{self.commits}\ndatabase.xact_rollback\t0\ndatabase.stats_reset\t1"
         if statement == LOG_RIGHT:
             return self.log_right
@@ -154,6 +155,19 @@ def test_every_second_has_a_look_and_statements_have_one_each_ten(rig):
     assert "43" not in window.statements, "the recorder's own statements are no load"
     assert all(45 < rate < 60 for rate in known(window)), "the recorder's own transactions are not the load's"
     assert rig.server.opened == 1
+
+
+def test_a_server_that_counts_late_and_has_no_other_transactions_has_none(rig):
+    told = [0]
+
+    def each_third_time():
+        told.append(len(rig.server.asked))
+        return 0 if len(told) % 3 != 1 else told[-1] - told[-4]
+
+    rig.server.committed = each_third_time
+    rig.recorder.begin()
+    rig.run(60)
+    assert max(known(rig.end()[1])[5:]) == 0
 
 
 def test_tables_and_what_holds_back_vacuum_are_recorded(rig):

@@ -55,7 +55,6 @@ _TIDY: Final = 60
 _MOST_TEXTS: Final = 200
 _MOST_KNOWN: Final = 20_000
 """Statements whose texts are remembered."""
-_COMMITS: Final = "commits"
 
 Connect = Callable[[], ServerSession]
 Tell = Callable[[str], None]
@@ -294,15 +293,14 @@ class Recorder:
     def _count(self, connected: Connected, moment: int) -> None:
         now = read_counters(connected.look(counters_statement(connected.server.version)))
         taken, before = self.ticker.passed(), connected.counters
-        seconds, own = taken - connected.moment, connected.asked
-        connected.counters, connected.moment, connected.asked = now, taken, 0
+        seconds = taken - connected.moment
+        connected.counters, connected.moment = now, taken
         if before is None or seconds <= 0:
+            connected.asked = 0
             return
         if views := reset_views(before, now):
             self._event(EventKind.RESET, ", ".join(views))
-        rates = dict(server_rates(before, now, seconds))
-        if _COMMITS in rates:
-            rates[_COMMITS] = max(0.0, rates[_COMMITS] - own / seconds)
+        rates = connected.without_own(server_rates(before, now, seconds), seconds)
         self.archive.add_server(moment, seconds, rates)
         self._second = replace(self._second, server=rates, server_seconds=seconds)
 
