@@ -34,6 +34,7 @@ from pgstrata.report.live.words import (
     name_statement,
     render_rate,
     render_sessions,
+    render_times,
     say_dated,
     say_window,
 )
@@ -144,12 +145,7 @@ def say_ended(incident: Incident) -> str:
 
 def say_factor(factor: float) -> str:
     """2.3 times as long; 34 % longer."""
-    return f"{_digits(factor, 2)} times as long" if factor >= _TIMES else f"{(factor - 1) * 100:.0f} % longer"
-
-
-def _digits(value: float, number: int) -> str:
-    """So many digits that tell something: 2.3, 480, 2,100."""
-    return render_rate(float(f"{value:.{number}g}"))
+    return f"{render_times(factor)} times as long" if factor >= _TIMES else f"{(factor - 1) * 100:.0f} % longer"
 
 
 def _because(explained: Explained | None) -> str:
@@ -190,7 +186,7 @@ def doubt_sentences(found: Found) -> Iterator[str]:
 
 
 def _percent(factor: float) -> str:
-    return f"{(factor - 1) * 100:.2g} %" if factor < _TIMES else f"{_digits(factor, 2)} times"
+    return f"{(factor - 1) * 100:.2g} %" if factor < _TIMES else f"{render_times(factor)} times"
 
 
 def _sections(found: Found) -> Iterator[Block]:
@@ -251,8 +247,8 @@ def _times(incident: Incident) -> str:
     if incident.kind is IncidentKind.STALLED:
         return "stalled"
     interval = incident.factor_interval
-    ends = "" if interval is None else f" [{_digits(interval.low, 3)}, {_digits(interval.high, 3)}]"
-    return f"x {_digits(incident.factor, 3)}{ends}"
+    ends = "" if interval is None else f" [{render_rate(interval.low)}, {render_rate(interval.high)}]"
+    return f"x {render_rate(incident.factor)}{ends}"
 
 
 def _pair(before: float, now: float) -> str:
