@@ -662,6 +662,30 @@ def test_one_follower_tells_the_others_of_an_incident(tmp_path):
     assert failing.alarms == []
 
 
+class Alarming(Heard):
+    """Tells the others of an incident while it is told a second itself."""
+
+    announce = None
+
+    def follow(self, second):
+        super().follow(second)
+        self.announce(None)
+
+
+def test_a_follower_that_fails_while_another_tells_of_an_incident_is_left_out_once(tmp_path):
+    first, failing, heard = Alarming(), Heard(fails="alarm"), Heard()
+    rig = Rig(tmp_path / "archive", followers=(first, failing, heard))
+    first.announce = rig.recorder.alarm
+    rig.recorder.begin()
+    rig.run(3)
+    rig.end()
+    assert failing.calls[-1] == "alarm"
+    assert len(heard.seconds) == 3
+    assert [text for text in rig.told if "was stopped" in text] == [
+        "the listener failed and was stopped; recording goes on (RuntimeError: broken)"
+    ]
+
+
 def test_seconds_without_a_connection_have_no_look(tmp_path):
     heard = Heard()
     rig = Rig(tmp_path / "archive", followers=(heard,))
