@@ -7,7 +7,6 @@ from pgstrata.collectors.live.counters import counters_period, counters_statemen
 from pgstrata.collectors.live.group import group_files, throttled_seconds
 from pgstrata.collectors.live.horizon import read_horizon
 from pgstrata.collectors.live.host import HostReader
-from pgstrata.collectors.live.relations import OTHERS as OTHER_RELATIONS
 from pgstrata.collectors.live.relations import (
     MOST_ASKED,
     RelationsReader,
@@ -16,6 +15,7 @@ from pgstrata.collectors.live.relations import (
     relations_period,
     relations_statement,
 )
+from pgstrata.collectors.live.relations import OTHERS as OTHER_RELATIONS
 from pgstrata.collectors.live.sessions import MOST_APPLICATIONS, OTHERS, SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
     MOST_KEPT,
