@@ -366,7 +366,7 @@ class Recorder:
             self._followers.note(event)
         if found.rates:
             self.archive.add_host(moment, found.seconds, found.rates)
-            self._second = replace(self._second, host=found.rates)
+            self._second = replace(self._second, host=found.rates, host_seconds=found.seconds)
 
     # ----------------------------------------------------------------------------------------------- archive
 
