@@ -126,7 +126,7 @@ class Rooted(LocalHost):
 
     def run(self, command, **more):
         if command.argv[-1].startswith("/proc/"):
-            command = Command(argv=("echo", "0 root"))
+            command = Command(argv=("echo", *command.argv[2].replace("%u", "0").replace("%U", "root").split()))
         return super().run(command, **more)
 
 

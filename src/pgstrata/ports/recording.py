@@ -28,8 +28,8 @@ class RecordedSecond:
     """What was recorded at a second, `moment` in whole Unix seconds.
 
     `look` is None where the sessions were not seen. `server` and `host` are the rates by name of the time before, empty
-    where they are not known; they are means over `server_seconds` and `host_seconds`. `counted` is None between two looks
-    at the statements. `took`: seconds that all looks of this second took, until they were answered.
+    where they are not known; they are means over `server_seconds` and `host_seconds`. `counted` is None between two
+    looks at the statements. `took`: seconds that all looks of this second took, until they were answered.
     """
 
     moment: int
