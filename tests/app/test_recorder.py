@@ -613,6 +613,25 @@ class Heard:
         self._call("close")
 
 
+def test_statements_that_are_known_by_their_texts_alone_do_not_fill_memory_for_months(rig):
+    rig.recorder.begin()
+    rig.run(20)
+    rig.recorder._identities |= {f"q{number}": "" for number in range(20_001)}
+    rig.run(20)
+    assert len(rig.recorder._identities) == 2
+    _, window, _ = rig.end()
+    assert set(window.statements) == {"42"}, "the recorder's own are still known as such"
+
+
+def test_statements_of_the_counters_are_asked_for_before_those_of_sessions(rig):
+    rig.recorder.begin()
+    rig.run(15)
+    rig.recorder._identities.clear()
+    rig.recorder._wanted |= {f"1{number:04}" for number in range(500)}
+    rig.run(5)
+    assert rig.recorder._identities["42"] == "update t set a = ?"
+
+
 def test_followers_are_told_what_is_recorded(tmp_path):
     heard = Heard()
     rig = Rig(tmp_path / "archive", followers=(heard,))
