@@ -665,6 +665,22 @@ def test_a_follower_that_fails_is_left_out_and_the_others_go_on(tmp_path, call):
     assert rig.told[-1] == "the listener failed and was stopped; recording goes on (RuntimeError: broken)"
 
 
+def test_followers_and_connection_are_closed_although_the_archive_can_no_longer_be_written(tmp_path, monkeypatch):
+    heard = Heard()
+    rig = Rig(tmp_path / "archive", followers=(heard,))
+    rig.recorder.begin()
+    rig.run(3)
+
+    def fail(_, now):
+        raise ArchiveError("the archive is damaged")
+
+    monkeypatch.setattr(ArchiveWriter, "flush", fail)
+    with pytest.raises(ArchiveError, match="damaged"):
+        rig.recorder.run(0)
+    assert heard.calls[-1] == "close"
+    assert rig.server.sessions == 0
+
+
 def test_one_follower_tells_the_others_of_an_incident(tmp_path):
     failing, heard = Heard(fails="alarm"), Heard()
     rig = Rig(tmp_path / "archive", followers=(failing, heard))

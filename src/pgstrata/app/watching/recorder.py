@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
@@ -131,13 +131,14 @@ class Recorder:
             while end is None or self.ticker.passed() < end:
                 self.step(self.ticker.wait())
         finally:
-            now = int(self.ticker.now())
-            self._event(EventKind.STOPPED)
-            self._save(now)
-            self._tidy(now)
-            if self._connected is not None:
-                self._connected.session.close()
-            self._followers.close()
+            with ExitStack() as ending:
+                ending.callback(self._followers.close)
+                if self._connected is not None:
+                    ending.callback(self._connected.session.close)
+                now = int(self.ticker.now())
+                self._event(EventKind.STOPPED)
+                self._save(now)
+                self._tidy(now)
 
     def step(self, moment: int) -> None:
         """What is due at a second."""
