@@ -106,6 +106,22 @@ def test_a_command_that_runs_when_the_recorder_ends_has_some_time_and_is_killed_
     assert _ends(int(out.read_text()))
 
 
+def test_no_further_command_begins_once_the_time_at_the_end_is_over(tmp_path):
+    out = tmp_path / "out"
+    text = f"import os, time; open({str(out)!r}, 'a').write(os.environ['PGSTRATA_STATE']); time.sleep(600)"
+    called = hook([script(tmp_path, text)], tmp_path)
+    called.call(HookState.BEGIN, 1, "{}")
+    called.call(HookState.END, 1, "{}")
+    for _ in range(2000):
+        if out.exists() and out.read_text():
+            break
+        time.sleep(0.01)
+    called.close(0.1)
+    called._worker.join(30)
+    assert not called._worker.is_alive()
+    assert out.read_text() == "begin"
+
+
 def _ends(pid):
     """Whether a process is gone or a zombie soon."""
     for _ in range(200):

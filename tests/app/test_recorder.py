@@ -629,6 +629,25 @@ class Heard:
         self._call("close")
 
 
+def test_statements_that_are_known_by_their_texts_alone_do_not_fill_memory_for_months(rig):
+    rig.recorder.begin()
+    rig.run(20)
+    rig.recorder._identities |= {f"q{number}": "" for number in range(20_001)}
+    rig.run(20)
+    assert len(rig.recorder._identities) == 2
+    _, window, _ = rig.end()
+    assert set(window.statements) == {"42"}, "the recorder's own are still known as such"
+
+
+def test_statements_of_the_counters_are_asked_for_before_those_of_sessions(rig):
+    rig.recorder.begin()
+    rig.run(15)
+    rig.recorder._identities.clear()
+    rig.recorder._wanted |= {f"1{number:04}" for number in range(500)}
+    rig.run(5)
+    assert rig.recorder._identities["42"] == "update t set a = ?"
+
+
 def test_followers_are_told_what_is_recorded(tmp_path):
     heard = Heard()
     rig = Rig(tmp_path / "archive", followers=(heard,))
@@ -662,6 +681,22 @@ def test_a_follower_that_fails_is_left_out_and_the_others_go_on(tmp_path, call):
     assert rig.told[-1] == "the listener failed and was stopped; recording goes on (RuntimeError: broken)"
 
 
+def test_followers_and_connection_are_closed_although_the_archive_can_no_longer_be_written(tmp_path, monkeypatch):
+    heard = Heard()
+    rig = Rig(tmp_path / "archive", followers=(heard,))
+    rig.recorder.begin()
+    rig.run(3)
+
+    def fail(_, now):
+        raise ArchiveError("the archive is damaged")
+
+    monkeypatch.setattr(ArchiveWriter, "flush", fail)
+    with pytest.raises(ArchiveError, match="damaged"):
+        rig.recorder.run(0)
+    assert heard.calls[-1] == "close"
+    assert rig.server.sessions == 0
+
+
 def test_one_follower_tells_the_others_of_an_incident(tmp_path):
     failing, heard = Heard(fails="alarm"), Heard()
     rig = Rig(tmp_path / "archive", followers=(failing, heard))
@@ -676,6 +711,30 @@ def test_one_follower_tells_the_others_of_an_incident(tmp_path):
     rig.end()
     assert heard.alarms == [incident, None]
     assert failing.alarms == []
+
+
+class Alarming(Heard):
+    """Tells the others of an incident while it is told a second itself."""
+
+    announce = None
+
+    def follow(self, second):
+        super().follow(second)
+        self.announce(None)
+
+
+def test_a_follower_that_fails_while_another_tells_of_an_incident_is_left_out_once(tmp_path):
+    first, failing, heard = Alarming(), Heard(fails="alarm"), Heard()
+    rig = Rig(tmp_path / "archive", followers=(first, failing, heard))
+    first.announce = rig.recorder.alarm
+    rig.recorder.begin()
+    rig.run(3)
+    rig.end()
+    assert failing.calls[-1] == "alarm"
+    assert len(heard.seconds) == 3
+    assert [text for text in rig.told if "was stopped" in text] == [
+        "the listener failed and was stopped; recording goes on (RuntimeError: broken)"
+    ]
 
 
 def test_seconds_without_a_connection_have_no_look(tmp_path):

@@ -80,7 +80,7 @@ def test_the_answer_begins_with_how_many_and_how_many_are_false():
 
 def test_the_period_of_a_false_alarm_is_said_as_it_was_asked_for():
     assert [say_period(1 / seconds) for seconds in (3600, DAY, 7 * DAY, 30 * DAY, 3 * DAY)] == [
-        "an hour", "a day", "a week", "a month", "each 72 h",
+        "an hour", "a day", "a week", "a month", "every 72 h",
     ]  # fmt: skip
 
 
@@ -109,6 +109,14 @@ def test_the_worst_incident_comes_first():
     said = list(answer_sentences(found(small, SLOW)))
     assert "2.3 times as long" in said[1]
     assert "30 % longer" in said[2]
+
+
+def test_a_stall_in_which_nothing_ended_is_worse_than_a_small_slowdown():
+    stall = replace(STALLED, factor=1.0)
+    small = replace(SLOW, begin=START + 20_000, end=START + 20_100, factor=1.3)
+    assert "no transaction ended" in list(answer_sentences(found(small, stall)))[1]
+    five = [replace(small, begin=small.begin + 1000 * n, end=small.end + 1000 * n) for n in range(5)]
+    assert f"--from @{stall.begin}" in emit_text(make_incidents(found(*five, stall), "1"))
 
 
 def test_more_demand_stands_apart_and_is_never_called_an_incident():

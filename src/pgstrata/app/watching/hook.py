@@ -74,6 +74,7 @@ class Hook:
         self._failed: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._worker: threading.Thread | None = None
         self._running: subprocess.Popen[bytes] | None = None
+        self._ended = False
 
     def call(self, state: HookState, begin: int, document: str) -> None:
         """Run the command soon.
@@ -99,12 +100,13 @@ class Hook:
             return
         self._asked.put(None)
         self._worker.join(patience)
+        self._ended = True
         if self._worker.is_alive() and (process := self._running) is not None:
             _kill(process)
             self._worker.join(1.0)
 
     def _work(self) -> None:
-        while (asked := self._asked.get()) is not None:
+        while (asked := self._asked.get()) is not None and not self._ended:
             why = self._run(*asked)
             if why:
                 self._failed.put(f"the command of --on-incident failed: {self._words[0]} {why}; recording goes on")

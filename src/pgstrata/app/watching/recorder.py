@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
 from pgstrata.app.watching.connection import Absence, Connected
@@ -129,13 +130,14 @@ class Recorder:
             while end is None or self.ticker.passed() < end:
                 self.step(self.ticker.wait())
         finally:
-            now = int(self.ticker.now())
-            self._event(EventKind.STOPPED)
-            self._save(now)
-            self._tidy(now)
-            if self._connected is not None:
-                self._connected.session.close()
-            self._followers.close()
+            with ExitStack() as ending:
+                ending.callback(self._followers.close)
+                if self._connected is not None:
+                    ending.callback(self._connected.session.close)
+                now = int(self.ticker.now())
+                self._event(EventKind.STOPPED)
+                self._save(now)
+                self._tidy(now)
 
     def step(self, moment: int) -> None:
         """What is due at a second."""
@@ -330,10 +332,12 @@ class Recorder:
 
     def _ask_texts(self, connected: Connected, identities: set[str]) -> None:
         """Texts of statements that have none yet; asked for once, whether the server has them or not."""
-        self._wanted |= identities
-        unknown = sorted(identity for identity in self._wanted if identity not in self._identities)[:_MOST_TEXTS]
+        if len(self._identities) > _MOST_KNOWN:
+            self._identities.clear()
+        wanted = (*sorted(identities), *sorted(self._wanted - identities))
         self._wanted.clear()
-        asked = [identity for identity in unknown if identity.lstrip("-").isdecimal()]
+        unknown = (each for each in wanted if each not in self._identities and each.lstrip("-").isdecimal())
+        asked = list(islice(unknown, _MOST_TEXTS))
         if not asked:
             return
         server = connected.server
@@ -343,8 +347,6 @@ class Recorder:
         running = [identity for identity in asked if identity not in found]
         if running and server.version >= IDENTITIES_SINCE:
             found |= read_texts(connected.rows(running_statement(running)))
-        if len(self._identities) > _MOST_KNOWN:
-            self._identities.clear()
         self._identities |= {identity: found.get(identity, "") for identity in asked}
         if self.query_text:
             texts = {
@@ -365,7 +367,7 @@ class Recorder:
             self._followers.note(event)
         if found.rates:
             self.archive.add_host(moment, found.seconds, found.rates)
-            self._second = replace(self._second, host=found.rates)
+            self._second = replace(self._second, host=found.rates, host_seconds=found.seconds)
 
     # ----------------------------------------------------------------------------------------------- archive
 

@@ -127,7 +127,8 @@ def _read_line(line: str) -> tuple[str, str] | None:
     if line.startswith("{"):
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
+            # whoever can log an error can write a line that is nested so deep that it cannot be read
             return None
         level, text = (entry.get(key) for key in ("error_severity", "message"))
         return (level, text) if isinstance(level, str) and isinstance(text, str) else None

@@ -79,7 +79,7 @@ def answer_sentences(found: Found) -> Iterator[str]:
     rate = f"one false alarm {say_period(detected.rate)} is expected"
     yield f"{many} in {render_duration(detected.judged)}; {rate}"
     for incident, explained in sorted(
-        zip(detected.incidents, found.explained, strict=True), key=lambda each: -_weight(each[0], detected.span)
+        zip(detected.incidents, found.explained, strict=True), key=lambda each: -each[0].lost(detected.span.end)
     )[:_TOLD]:
         yield f"{say_when(incident)}: {say_incident(incident)}{_because(explained)}"
     if number > _TOLD:
@@ -93,14 +93,10 @@ def _say_learning(detected: Detected) -> str:
     )
 
 
-def _weight(incident: Incident, span: Span) -> float:
-    return ((incident.end or span.end) - incident.begin) * (incident.factor - 1)
-
-
 def say_period(rate: float) -> str:
-    """A week, 3 h: the time in which one false alarm is expected."""
+    """A week, every 3 h: the time in which one false alarm is expected."""
     seconds = round(1 / rate)
-    return _PERIODS.get(seconds, f"each {render_duration(seconds)}")
+    return _PERIODS.get(seconds, f"every {render_duration(seconds)}")
 
 
 def say_when(incident: Incident) -> str:
@@ -264,7 +260,7 @@ def _cause(explained: Explained) -> str:
 
 
 def _commands(found: Found) -> tuple[str, ...]:
-    worst = sorted(found.detected.incidents, key=lambda each: -_weight(each, found.detected.span))[:_TOLD]
+    worst = sorted(found.detected.incidents, key=lambda each: -each.lost(found.detected.span.end))[:_TOLD]
     return tuple(
         f"pgstrata explain {found.archive} --from @{each.begin}{'' if each.end is None else f' --to @{each.end}'}"
         for each in sorted(worst, key=lambda each: each.begin)
