@@ -11,6 +11,7 @@ import typer
 from pgstrata.cli.answers import gate, reparse, report, show
 from pgstrata.cli.bundle import bundle, unbundle
 from pgstrata.cli.host import host_app
+from pgstrata.cli.listing import list_
 from pgstrata.cli.live import explain, watch
 from pgstrata.cli.live_window import window
 from pgstrata.cli.merge import merge
@@ -229,6 +230,7 @@ _COMMANDS: Final[dict[str, Callable[..., None]]] = {
     "try": try_,
     "plan": plan,
     "run": run,
+    "list": list_,
     "show": show,
     "report": report,
     "floor": floor,
