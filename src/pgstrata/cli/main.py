@@ -11,7 +11,7 @@ import typer
 from pgstrata.cli.answers import gate, reparse, report, show
 from pgstrata.cli.bundle import bundle, unbundle
 from pgstrata.cli.host import host_app
-from pgstrata.cli.listing import list_
+from pgstrata.cli.listing import list_, open_
 from pgstrata.cli.live import explain, watch
 from pgstrata.cli.live_window import window
 from pgstrata.cli.merge import merge
@@ -233,6 +233,7 @@ _COMMANDS: Final[dict[str, Callable[..., None]]] = {
     "list": list_,
     "show": show,
     "report": report,
+    "open": open_,
     "floor": floor,
     "decide": decide,
     "import": import_,
