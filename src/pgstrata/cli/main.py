@@ -11,6 +11,7 @@ import typer
 from pgstrata.cli.answers import gate, reparse, report, show
 from pgstrata.cli.bundle import bundle, unbundle
 from pgstrata.cli.host import host_app
+from pgstrata.cli.init import init
 from pgstrata.cli.listing import list_, open_
 from pgstrata.cli.live import explain, watch
 from pgstrata.cli.live_window import window
@@ -40,14 +41,6 @@ Scale = Annotated[int | None, typer.Option(help="Scale of the dataset.")]
 Clients = Annotated[int | None, typer.Option(help="Number of clients.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the order of runs.")]
 RunLength = Annotated[str | None, typer.Option(help="Length of a run, such as 10s.")]
-
-
-def init(file: Annotated[Path, typer.Argument(metavar="FILE")] = Path("experiment.toml")) -> None:
-    """Write an experiment file to start from."""
-    from pgstrata.app.compose import write_example
-
-    write_example(file)
-    print(f"{file} is written: edit it, then `pgstrata plan {file}` and `pgstrata run {file}`.")
 
 
 def try_(
