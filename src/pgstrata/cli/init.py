@@ -5,12 +5,16 @@ from typing import Annotated
 
 import typer
 
+from pgstrata.cli.completion import complete_question
+
 
 def init(
     question: Annotated[
         str | None,
         typer.Argument(
-            metavar="QUESTION", help="See --list; versions if none is given. A name that ends in .toml is FILE."
+            metavar="QUESTION",
+            help="See --list; versions if none is given. A name that ends in .toml is FILE.",
+            autocompletion=complete_question,
         ),
     ] = None,
     file: Annotated[

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
+from pgstrata.cli.completion import complete_any
 from pgstrata.cli.options import Json
 
 _WIDEST: Final = 120
@@ -39,7 +40,12 @@ def list_(
 
 
 def open_(
-    study: Annotated[Path, typer.Argument(metavar="STUDY", help="A study, a merged study, a bundle or an archive.")],
+    study: Annotated[
+        Path,
+        typer.Argument(
+            metavar="STUDY", help="A study, a merged study, a bundle or an archive.", autocompletion=complete_any
+        ),
+    ],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where the report goes.")
     ] = None,

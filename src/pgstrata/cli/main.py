@@ -10,6 +10,13 @@ import typer
 
 from pgstrata.cli.answers import gate, reparse, report, show
 from pgstrata.cli.bundle import bundle, unbundle
+from pgstrata.cli.completion import (
+    complete_assignment,
+    complete_factor,
+    complete_level,
+    complete_study,
+    complete_workload,
+)
 from pgstrata.cli.host import host_app
 from pgstrata.cli.init import init
 from pgstrata.cli.listing import list_, open_
@@ -26,7 +33,6 @@ app = typer.Typer(
     name="pgstrata",
     help="Find which layer changed PostgreSQL's performance, by how much and how surely.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -45,10 +51,19 @@ RunLength = Annotated[str | None, typer.Option(help="Length of a run, such as 10
 
 def try_(
     assignments: Annotated[
-        list[str], typer.Argument(metavar="FACTOR=LEVEL,LEVEL...", help="server=16,18 for example.")
+        list[str],
+        typer.Argument(
+            metavar="FACTOR=LEVEL,LEVEL...", help="server=16,18 for example.", autocompletion=complete_assignment
+        ),
     ],
     workload: Annotated[
-        list[str] | None, typer.Option("--workload", "-w", help="Such as select-only, simple-update, oltp-read-only.")
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            "-w",
+            help="Such as select-only, simple-update, oltp-read-only.",
+            autocompletion=complete_workload,
+        ),
     ] = None,
     scale: Scale = None,
     clients: Clients = None,
@@ -122,7 +137,13 @@ def floor(
         Path | None, typer.Argument(metavar="FILE", help="An experiment file: its cells, on its baseline.")
     ] = None,
     workload: Annotated[
-        list[str] | None, typer.Option("--workload", "-w", help="select-only and simple-update if none (repeatable).")
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            "-w",
+            help="select-only and simple-update if none (repeatable).",
+            autocompletion=complete_workload,
+        ),
     ] = None,
     scale: Scale = None,
     clients: Clients = None,
@@ -130,7 +151,10 @@ def floor(
     server: Annotated[
         str | None,
         typer.Option(
-            "--server", metavar="LEVEL", help="embedded (default), 14 to 18, maven:MAJOR, prefix:DIR, dsn:SERVICE."
+            "--server",
+            metavar="LEVEL",
+            help="embedded (default), 14 to 18, maven:MAJOR, prefix:DIR, dsn:SERVICE.",
+            autocompletion=complete_level,
         ),
     ] = None,
     blocks: Annotated[int | None, typer.Option(help="Blocks, 12 to 24; 13 if none are given.")] = None,
@@ -160,6 +184,7 @@ def bisect(
             "--factor",
             metavar="KEY",
             help="The factor; needless where there is only one. With --git: server (default) or kernel.",
+            autocompletion=complete_factor,
         ),
     ] = None,
     git: Annotated[
@@ -183,7 +208,9 @@ def bisect(
         Path | None,
         typer.Option("--config", metavar="FILE", help="Configuration of the kernels; default DIR/.config of --repo."),
     ] = None,
-    study: Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the search.")] = None,
+    study: Annotated[
+        Path | None, typer.Option("--study", metavar="DIR", help="Folder of the search.", autocompletion=complete_study)
+    ] = None,
     budget: Budget = None,
     json: Json = False,
 ) -> None:
