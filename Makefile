@@ -43,6 +43,7 @@ docs: bootstrap ## Write the generated references anew
 	$(BIN)/python scripts/guards.py
 	$(BIN)/python scripts/workloads.py
 	$(BIN)/python scripts/metrics.py
+	$(BIN)/python scripts/man.py
 
 check: lint test ## What has to pass before a change is merged
 
