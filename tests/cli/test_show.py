@@ -100,3 +100,31 @@ def test_why_and_pairs_are_not_one_text(place):
     done = pgstrata(place, "show", "study", "--why", "--pairs")
     assert done.returncode == 2
     assert "ask for one of them" in done.stderr
+
+
+def test_some_of_the_comparisons_are_shown_as_a_matrix_or_a_list(place):
+    text = show(place, "--filter", "server=17")
+    assert "Shown are 1 of 3 comparisons with 16" in text
+    assert "17, select-only" in text
+    assert "18" not in text
+    matrix = show(place, "--by", "server").split("Difference in throughput from 16, by server")[1].splitlines()
+    assert matrix[2].split() == ["server", "16", "17", "18"]
+    listed = show(place, "--sort", "effect")
+    assert listed.index("17, select-only") < listed.index("18, select-only")
+    assert "| comparison" in show(place, "--sort", "name", "--format", "markdown")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--filter", "server=19"], "allowed: the levels 16, 17, 18"),
+        (["--filter", "sever=17"], "did you mean 'server'?"),
+        (["--by", "server", "--json"], "leave out --why, --pairs and --json"),
+        (["--sort", "effect", "--why"], "leave out --why, --pairs and --json"),
+        (["--by", "server", "--sort", "effect"], "give one of them"),
+    ],
+)
+def test_what_cannot_be_selected_is_refused(place, arguments, said):
+    done = pgstrata(place, "show", "study", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
