@@ -30,6 +30,9 @@ def show(
     why: Annotated[
         bool, typer.Option("--why", help="What the time of a transaction went to, and what differs in it.")
     ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="On a terminal, too: tables of cells, settings, machines, runs.")
+    ] = False,
     filters: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,7 +57,10 @@ def show(
     no_query_text: NoQueryText = False,
     prices: Prices = None,
 ) -> None:
-    """The answer: in words, then a table for each cell."""
+    """The answer: in words, then as a matrix, then what puts it in doubt.
+
+    Into a file or a pipe, and with --format or --details, everything else follows: tables of cells, settings, machines.
+    """
     from pgstrata.app.answer import load_answer
     from pgstrata.app.opened import open_study
     from pgstrata.errors import UsageError
@@ -90,8 +96,10 @@ def show(
         print_document(make_selected_document(answer, chosen), format_)
     else:
         from pgstrata.report.answer.document import make_document
+        from pgstrata.report.blocks.terminal import Extent
 
-        print_document(make_document(answer), format_)
+        short, whole = Extent.TABLES if pairs else Extent.ANSWER, Extent.WHOLE
+        print_document(make_document(answer), format_, whole if details else short)
 
 
 def report(
