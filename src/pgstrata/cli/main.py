@@ -21,6 +21,8 @@ from pgstrata.cli.host import host_app
 from pgstrata.cli.init import init
 from pgstrata.cli.listing import list_, open_
 from pgstrata.cli.live import explain, watch
+from pgstrata.cli.live_correlate import correlate
+from pgstrata.cli.live_incidents import incidents
 from pgstrata.cli.live_window import window
 from pgstrata.cli.merge import merge
 from pgstrata.cli.options import Budget, Destination, Json, NoQueryText, StudyOption, Threshold, duration_of
@@ -268,6 +270,8 @@ _COMMANDS: Final[dict[str, Callable[..., None]]] = {
     "watch": watch,
     "explain": explain,
     "window": window,
+    "incidents": incidents,
+    "correlate": correlate,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

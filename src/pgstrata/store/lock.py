@@ -30,11 +30,12 @@ class HeldLock:
     Args:
         path: the file, made if it is not there.
         taken: makes the error where another process has it, of the path and of what that process said of itself.
+        private: whether nobody but its owner may open it, and so hold it.
     """
 
-    def __init__(self, path: Path, taken: Callable[[Path, str], PgstrataError]) -> None:
+    def __init__(self, path: Path, taken: Callable[[Path, str], PgstrataError], *, private: bool = False) -> None:
         try:
-            self._descriptor = take_lock(path)
+            self._descriptor = take_lock(path, private=private)
         except BlockingIOError:
             raise taken(path, _read_holder(path)) from None
         try:
