@@ -91,6 +91,22 @@ def test_a_part_of_an_archive_is_searched_and_what_is_usual_is_learned_before_it
     assert found.detected.judged == found.detected.seconds == 1600
 
 
+def test_an_incident_before_the_part_that_is_searched_is_not_learned_as_usual(archive, found):
+    for begin in (3010, 3600):
+        part = load_incidents(archive, f"@{START + begin}", None, rate=RATE).detected
+        (stalled,) = part.incidents
+        assert abs(stalled.begin - (START + 6600)) <= 2
+        assert part.limit == pytest.approx(found.detected.limit, rel=0.005)
+        assert part.judged == part.seconds == 7200 - begin
+
+
+def test_an_incident_that_lasts_when_the_search_begins_is_told_with_its_beginning(archive):
+    part = load_incidents(archive, f"@{START + 2700}", f"@{START + 3600}", rate=RATE).detected
+    (locked,) = part.incidents
+    assert abs(locked.begin - (START + 2400)) <= 2
+    assert abs(locked.end - (START + 3000)) <= 5
+
+
 def test_an_incident_that_lasts_has_no_end(archive):
     found = load_incidents(archive, None, f"@{START + 2700}", rate=RATE)
     (locked,) = found.detected.incidents

@@ -9,7 +9,7 @@ from typing import Final
 
 from pgstrata.app.explain import archive_facts, explain_chosen
 from pgstrata.app.live_windows import choose_exactly, choose_window
-from pgstrata.diagnosis.live.detection import LEARNED, LEARNING, STEP, Detector, Told
+from pgstrata.diagnosis.live.detection import ADOPTED, LEARNED, LEARNING, STEP, Detector, Told
 from pgstrata.diagnosis.live.explain import make_courses
 from pgstrata.diagnosis.live.memory import KEPT, Memory
 from pgstrata.errors import ArchiveError
@@ -87,11 +87,14 @@ def detect(reader: ArchiveReader, facts: ArchiveFacts, span: Span, rate: float) 
                 upto = max(upto, step.end)
     if upto < span.end:
         search.turn(Detector(ArchivePast(reader, facts), memory, step=STEP, rate=rate))
-        for step in reader.steps(Span(begin=upto - LEARNED, end=span.end), STEP):
-            search.add(step, upto)
+        # an incident before the span is not learned as usual, and one that lasts until it is told
+        judged = upto - ADOPTED if upto == span.begin else upto
+        for step in reader.steps(Span(begin=judged - LEARNED, end=span.end), STEP):
+            search.add(step, upto, judged)
     incidents, demand = _sort(search.told, search.detector.active)
+    incidents = tuple(each for each in incidents if each.end is None or each.end > span.begin)
     return Detected(
-        span=span, rate=rate, seconds=search.seconds, judged=search.judged + search.detector.judged,
+        span=span, rate=rate, seconds=search.seconds, judged=search.judged + search.detector.judged - search.before,
         incidents=incidents, demand=demand, gaps=tuple(search.gaps), limit=search.detector.limit, days=memory.days,
     )  # fmt: skip
 
@@ -104,6 +107,8 @@ class _Search:
         self.told: list[Told] = []
         self.gaps: list[Span] = []
         self.seconds, self.judged = 0, 0
+        self.before = 0
+        """Seconds before the span that its detector has judged."""
         self._end = span.begin
 
     def turn(self, detector: Detector) -> None:
@@ -111,10 +116,14 @@ class _Search:
         self.judged += self.detector.judged
         self.detector = detector
 
-    def add(self, step: LoadStep, since: int) -> None:
-        """The next step; what ended before `since` is only learned from."""
-        if step.end <= since:
+    def add(self, step: LoadStep, since: int, judged: int | None = None) -> None:
+        """The next step; nothing is told of what ended before `since`, and until `judged` it is only learned from."""
+        if step.end <= (since if judged is None else judged):
             self.detector.learn(step)
+            return
+        if step.end <= since:
+            self.detector.see(step)
+            self.before = self.detector.judged
             return
         self.told += self.detector.see(step)
         self.seconds += step.seconds
