@@ -22,7 +22,7 @@ from pgstrata.model.archive import (
     RelationUse,
     Span,
 )
-from pgstrata.model.explanation import Chosen, Explained, Outcome
+from pgstrata.model.explanation import CallsChange, Chosen, Explained, Outcome, RelationChange
 from pgstrata.model.profile import Profiled
 from pgstrata.report.blocks.markdown import emit_markdown
 from pgstrata.report.blocks.page import emit_page
@@ -34,6 +34,8 @@ from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.json import explanation_json
 from pgstrata.report.live.limits import LIMITS, say_limits
 from pgstrata.report.live.profile import make_profile_document, profile_json
+from pgstrata.report.live.relations import relation_changes
+from pgstrata.report.live.tables import calls_table
 from pgstrata.report.live.words import name_statement, render_sessions
 
 CPU, LOCK = session("select"), session("update", "Lock/transactionid")
@@ -291,3 +293,18 @@ def test_statements_that_begin_alike_are_told_apart_where_they_are_cut():
         assert max(map(len, names)) <= width
     assert name_statement("1", texts, 36).endswith("where aid = ?")
     assert name_statement("3", texts, 36) == "select * from pgbench_accounts wh..."
+
+
+def test_of_no_calls_and_of_unused_tables_no_figures_are_shown():
+    stopped = CallsChange(
+        statement="1", calls=0.0, reference_calls=120.0, latency=5e-5, reference_latency=5e-5, by_demand=-0.01, by_mix=0.0,
+        by_latency=0.0, blocks_per_call=0.0, reference_blocks_per_call=6.5,
+    )  # fmt: skip
+    cells = {column.title: column.cells[0] for column in calls_table([stopped], {}).columns}
+    assert (cells["time of a call"], cells["blocks a call"]) == ("50 µs → -", "6.5 → -")
+    relation = Relation(name="public.stock")
+    used = RelationUse(index_scans=240.0, dead_rows=17_185.0)
+    change = RelationChange(relation=relation, value=RelationUse(), reference=used)
+    (section,) = relation_changes([change])
+    (dead,) = [column for column in section.blocks[0].columns if column.title == "dead rows"]
+    assert dead.cells == ("17,185 → -",)

@@ -107,7 +107,7 @@ def _table_of_changes(rows: Sequence[RelationChange], figures: _Figures, title: 
         for name, of, place in figures
     ]
     if title == "table":
-        dead = tuple(f"{_rate(row.reference.dead_rows)} → {_rate(row.value.dead_rows)}" for row in rows)
+        dead = tuple(f"{_dead(row.reference)} → {_dead(row.value)}" for row in rows)
         columns.append(Column(title="dead rows", cells=dead, place=ColumnPlace.MORE))
     names = Column(title=title, cells=tuple(name_relation(row.relation) for row in rows))
     return Table(names=names, columns=tuple(columns), breaks=_NARROWEST)
@@ -124,6 +124,11 @@ def _table(rows: Sequence[tuple[Relation, RelationUse]], figures: _Figures, titl
         )
     names = Column(title=title, cells=tuple(name_relation(relation) for relation, _ in rows))
     return Table(names=names, columns=tuple(columns), breaks=_NARROWEST)
+
+
+def _dead(use: RelationUse) -> str:
+    """Nothing is read of a table that was not used."""
+    return _rate(use.dead_rows) if any(getattr(use, name) for name in RELATION_COUNTERS) else "-"
 
 
 def name_holder(horizon: Horizon) -> str:

@@ -161,7 +161,7 @@ def calls_table(changes: Sequence[CallsChange], texts: Mapping[str, str]) -> Tab
             Column(
                 title="time of a call",
                 cells=tuple(
-                    f"{render_duration(row.reference_latency)} → {render_duration(row.latency)}" for row in rows
+                    _calls(row, render_duration(row.reference_latency), render_duration(row.latency)) for row in rows
                 ),
             ),
             Column(title="change", cells=tuple(render_sessions(row.difference, signed=True) for row in rows)),
@@ -170,13 +170,20 @@ def calls_table(changes: Sequence[CallsChange], texts: Mapping[str, str]) -> Tab
             Column(title="mix", cells=tuple(render_sessions(row.by_mix, signed=True) for row in rows)),
             Column(
                 title="blocks a call",
-                cells=tuple(f"{_short(row.reference_blocks_per_call)} → {_short(row.blocks_per_call)}" for row in rows),
+                cells=tuple(
+                    _calls(row, _short(row.reference_blocks_per_call), _short(row.blocks_per_call)) for row in rows
+                ),
                 place=ColumnPlace.MORE,
             ),
         ),
         hints=tuple(name_query(texts.get(row.statement, ""), _LONGEST_HINT) for row in rows),
         breaks=_NARROWEST,
     )
+
+
+def _calls(row: CallsChange, before: str, after: str) -> str:
+    """A figure of a call in both windows; of no calls there is none."""
+    return f"{before if row.reference_calls else '-'} → {after if row.calls else '-'}"
 
 
 def _short(value: float) -> str:
