@@ -6,7 +6,6 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.report.answer.causes import causes_section, flames_section, plans_section
 from pgstrata.report.answer.charts import (
     MOST_PANELS,
-    along_load,
     drawable_cells,
     how_it_went,
     opens_details,
@@ -20,6 +19,7 @@ from pgstrata.report.answer.environment_rows import (
 )
 from pgstrata.report.answer.matrix import effects_matrix
 from pgstrata.report.answer.notes import cell_notes, floor_note, say_values
+from pgstrata.report.answer.projections import along_axes
 from pgstrata.report.answer.statements import make_profile
 from pgstrata.report.answer.surroundings import (
     measured_where,
@@ -86,7 +86,7 @@ def make_document(answer: Answer) -> Document:
     sections = (
         _headlines(answer),
         _glance(answer),
-        OnPage(lambda: along_load(answer)),
+        OnPage(lambda: along_axes(answer)),
         _anomalies(answer),
         _cells(answer),
         worth_section(answer),

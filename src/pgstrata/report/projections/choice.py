@@ -1,0 +1,56 @@
+"""Which projections a page draws: all of them where there is room, else as many of each kind as there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import Final
+
+from pgstrata.report.projections.model import Projection
+
+MOST_CHARTS: Final = 36
+MOST_POINTS: Final = 6000
+"""Points of all charts together, so that a page of thousands of runs stays below 3 MB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindChoice:
+    """The projections of one kind that are drawn, the largest share of the matrix first, and how many there are."""
+
+    axis: str
+    series: str
+    drawn: tuple[Projection, ...]
+    of: int
+
+
+def choose_projections(
+    projections: Sequence[Projection],
+    *,
+    along: Sequence[str] = (),
+    charts: int = MOST_CHARTS,
+    points: int = MOST_POINTS,
+) -> tuple[KindChoice, ...]:
+    """Kind by kind; one of each kind in turn until `charts` or `points` are reached.
+
+    Args:
+        projections: all there are.
+        along: axes that the reader asked for: all of their projections are drawn, and no others.
+        charts: most charts.
+        points: most points of all charts together.
+    """
+    kinds: dict[tuple[str, str], list[Projection]] = {}
+    for each in projections:
+        kinds.setdefault(each.kind, []).append(each)
+    drawn: list[Projection] = []
+    left = points
+    for each in chain.from_iterable(zip_longest(*kinds.values())):
+        if each is None or (along and each.axis not in along):
+            continue
+        if along or (len(drawn) < charts and each.points <= left) or not drawn:
+            drawn.append(each)
+            left -= each.points
+    return tuple(
+        KindChoice(axis=axis, series=series, drawn=tuple(each for each in found if each in drawn), of=len(found))
+        for (axis, series), found in kinds.items()
+    )
