@@ -15,9 +15,13 @@ from pgstrata.model.anomaly import Anomaly, AnomalyKind
 from pgstrata.model.answer import AxisStep, Interval, OrderedAxis, Verdict
 from pgstrata.model.metrics import Measurement
 from pgstrata.model.reasons import DATA_EXCEED, Reason
+from pgstrata.report.answer.document import make_document
+from pgstrata.report.answer.matrix import values_matrix
 from pgstrata.report.answer.projections import along_axes, make_bounds
+from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.figures.labels import LINE, part_labels, text_box, thin_out
-from pgstrata.report.figures.looks import MOST_NAMED, choose_looks
+from pgstrata.report.figures.looks import ALL_NAMED, MOST_NAMED, choose_looks
+from pgstrata.report.figures.multiples import draw_multiples
 from pgstrata.report.figures.projected import draw_projection
 from pgstrata.report.figures.scales import change_scale, change_ticks, even_ticks, log_ticks
 from pgstrata.report.projections.design import find_projections
@@ -104,24 +108,59 @@ def test_no_text_of_a_chart_covers_another(desk, axis, count):
     assert clashes == []
 
 
-def test_up_to_eight_environments_have_a_look_each_and_of_sixty_the_farthest_are_named(desk):
-    for count in (3, 8):
-        answer = study(desk, count, blocks=2, seconds=2)
-        (found,) = (each for each in find_projections(answer.study.plan.experiment) if each.axis == "clients")
-        looks = choose_looks(found, gather_figures(answer))
-        assert len({(look.colour, look.mark) for look in looks}) == count
-    answer = study(desk, 60, tuple(1 + 0.01 * place for place in range(60)), blocks=7, seconds=2)
+def by_clients(answer):
     (found,) = (each for each in find_projections(answer.study.plan.experiment) if each.axis == "clients")
-    looks = choose_looks(found, gather_figures(answer))
-    named = [curve.name for curve, look in zip(found.curves, looks, strict=True) if look.named]
+    return found, gather_figures(answer)
+
+
+@pytest.mark.parametrize("count", [3, 8, ALL_NAMED])
+def test_up_to_fourteen_environments_all_have_a_look_of_their_own_and_a_name(desk, count):
+    answer = study(desk, count, blocks=2, seconds=2)
+    looks = choose_looks(*by_clients(answer))
+    assert len({(look.colour, look.mark % 8) for look in looks}) == count
+    said = texts(draw(answer, "clients"))
+    assert {str(number) for number in range(10, 10 + count)} <= set(said)
+
+
+def test_of_sixty_environments_those_farthest_apart_are_named_and_the_others_told_when_pointed_at(desk):
+    effects = (1.0,) * 20 + (1.2,) * 20 + (0.7,) * 19 + (1.5,)
+    answer = study(desk, 60, effects, blocks=2, seconds=2)
+    found, figures = by_clients(answer)
+    named = [curve.name for curve, look in zip(found.curves, choose_looks(found, figures), strict=True) if look.named]
     assert len(named) == MOST_NAMED
-    assert named[0] == "10"
-    assert "69" in named
+    assert {"10", "69"} <= set(named)
+    assert any(30 <= int(name) < 50 for name in named)
+    assert any(50 <= int(name) < 69 for name in named)
     figure = draw(answer, "clients")
     assert "52 other lines" in texts(figure)
-    # whatever is grey says its name to who points at it
     titles = [element.text for element in ET.fromstring(figure.svg).iter("title")]
     assert {curve.name for curve in found.curves} <= set(titles)
+
+
+def test_each_of_sixty_has_a_chart_by_itself(desk):
+    found, figures = by_clients(study(desk, 60, blocks=2, seconds=2))
+    figure = draw_multiples(found, figures)
+    assert texts(figure) == [curve.name for curve in found.curves]
+    assert "each environment by itself" in figure.title
+    assert len(figure.svg) < 25_000
+
+
+def test_the_values_of_sixty_are_a_table_of_environments_by_clients(desk):
+    answer = study(desk, 60, (1.0, 0.9), blocks=2, seconds=2)
+    matrix = values_matrix(*by_clients(answer), 0.03)
+    assert (matrix.corner, matrix.columns) == ("environment", ("1", "4", "16"))
+    assert len(matrix.rows) == 60
+    assert {field.interval for field in matrix.effects[0]} == {"baseline"}
+    assert all(field.change.replace(",", "").replace(".", "").isdigit() for row in matrix.effects for field in row)
+    page = emit_page(make_document(answer))
+    assert "Values and differences: environments by clients (1 table)" in page
+    assert "Each environment by itself" in page
+
+
+def test_few_environments_need_neither(desk):
+    page = emit_page(make_document(study(desk, blocks=2, seconds=2)))
+    assert "Values and differences" not in page
+    assert "Each environment by itself" not in page
 
 
 def test_a_chart_has_the_metric_and_the_difference_with_its_interval_below(desk):
@@ -194,18 +233,13 @@ def test_charts_along_the_scale_mark_where_data_outgrow_memory(desk):
 
 
 def test_names_from_elsewhere_are_escaped(desk):
-    answer = study(desk)
-    experiment = answer.study.plan.experiment
-    hostile = dataclasses.replace(experiment.cells[0], label="<script>")
-    changed = dataclasses.replace(experiment, cells=(hostile, *experiment.cells[1:]))
-    (found,) = (each for each in find_projections(experiment) if each.axis == "clients")
-    found = dataclasses.replace(
-        found, curves=(dataclasses.replace(found.curves[0], name="<b>&"), *found.curves[1:]), fixed="<i>"
-    )
-    figure = draw_projection(found, gather_figures(answer), make_bounds(answer))
-    assert changed
-    assert "<b>" not in figure.svg
-    assert "<i>" not in figure.svg
+    found, figures = by_clients(study(desk))
+    first, *others = found.curves
+    hostile = dataclasses.replace(first, name="<b>&")
+    found = dataclasses.replace(found, curves=(hostile, *others), fixed="<i>", levels=("<u>", "4", "16"))
+    for figure in (draw_projection(found, figures, make_bounds(study(desk))), draw_multiples(found, figures)):
+        assert not {"<b>", "<i>", "<u>"} & set(re.findall(r"<\w+>", figure.svg))
+        assert "<b>&" in texts(figure)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.97, 1.03), (0.5, 1.2), (0.2, 12.0), (0.99, 40.0)])

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from pgstrata.errors import UsageError
 from pgstrata.model.own_data import OwnData
 from pgstrata.report.answer.projections import along_axes
-from pgstrata.report.projections.choice import choose_projections
+from pgstrata.report.projections.choice import choose_projections, find_axes
 from pgstrata.report.projections.design import find_projections, shorten_alike
 from pgstrata.report.projections.model import CLIENTS, ENVIRONMENT, SCALE
 from pgstrata.report.sentences.projections import say_choice
@@ -165,3 +166,17 @@ def test_the_section_has_a_part_for_each_kind_that_is_drawn(desk):
 
 def test_a_study_without_an_axis_has_no_section(desk):
     assert along_axes(desk.answer(blocks=1)) == ()
+
+
+def test_an_axis_is_called_by_its_factor_or_by_the_name_of_its_setting(desk):
+    levels = tuple(desk.environment(f"w{size}", (("settings.work_mem", f"{size}MB"),)) for size in (4, 8, 16))
+    found = find_projections(experiment(desk, levels, cells(desk, (1, 4, 16)), ("settings.work_mem",)))
+    assert find_axes(found, ["work_mem", "settings.work_mem", "clients"]) == ("settings.work_mem", "clients")
+
+
+def test_an_axis_that_is_not_there_is_refused_with_those_that_are(desk):
+    with pytest.raises(UsageError) as caught:
+        find_axes(large(desk), ["kernel"])
+    assert caught.value.remedy == "use one of server, clients, scale"
+    with pytest.raises(UsageError, match="kernel"):
+        find_axes((), ["kernel"])

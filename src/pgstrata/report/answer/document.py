@@ -1,5 +1,7 @@
 """The report of a study as one document, for every emitter."""
 
+from collections.abc import Sequence
+
 from pgstrata.compare.headlines import headline_comparisons
 from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.metrics import METRICS
@@ -80,13 +82,16 @@ _CONTRASTS = (
 )
 
 
-def make_document(answer: Answer) -> Document:
-    """Everything that is to be said and shown of a study, in the order in which it is read."""
+def make_document(answer: Answer, along: Sequence[str] = ()) -> Document:
+    """Everything that is to be said and shown of a study, in the order in which it is read.
+
+    `along` names axes all of whose charts a page has, in the place of some of each axis.
+    """
     study = answer.study
     sections = (
         _headlines(answer),
         _glance(answer),
-        OnPage(lambda: along_axes(answer)),
+        OnPage(lambda: along_axes(answer, along)),
         _anomalies(answer),
         _cells(answer),
         worth_section(answer),

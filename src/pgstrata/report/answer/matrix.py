@@ -1,15 +1,19 @@
-"""All effects of a study in one matrix: environments by cells, those over all cells together first."""
+"""Effects in matrices: all of a study, environments by cells; those of a projection with its values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from pgstrata.compare.headlines import DIFFERENT, primary_comparisons
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Verdict
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.blocks.model import Effect, Matrix
+from pgstrata.report.answer.environment_rows import render_measurement
+from pgstrata.report.blocks.model import Effect, Matrix, begin
+from pgstrata.report.projections.estimates import Figures
+from pgstrata.report.projections.model import Place, Projection
 from pgstrata.report.sentences.names import name_environment, name_where
 from pgstrata.report.sentences.verdicts import decisive_interval, name_baseline, render_interval, verdict_label
 from pgstrata.units import render_percent_change
@@ -37,7 +41,11 @@ def effects_matrix(answer: Answer) -> Matrix | None:
     names = _shorten([name_environment(each, experiment) for each in environments], name_baseline(experiment))
     places = tuple(name_where(cell, experiment) for cell in cells)
     fields = tuple(
-        tuple(_field(found.get((each.name, cell)), experiment.threshold) for cell in cells) for each in environments
+        tuple(
+            _field(item, experiment.threshold) if (item := found.get((each.name, cell))) is not None else None
+            for cell in cells
+        )
+        for each in environments
     )
     metric = METRICS[experiment.metric].title
     title = f"Difference in {metric} from {name_baseline(experiment)}"
@@ -48,6 +56,27 @@ def effects_matrix(answer: Answer) -> Matrix | None:
     return Matrix(title=title, corner="workload", rows=places, columns=names, effects=turned)
 
 
+def values_matrix(projection: Projection, figures: Figures, threshold: float) -> Matrix:
+    """Medians and differences from the baseline: a row for each curve of a projection, a column for each level."""
+    fields = tuple(
+        tuple(_value_field(place, figures, threshold) for place in curve.places) for curve in projection.curves
+    )
+    title = f"{begin(METRICS[figures.metric].title)} and difference: {projection.fixed}, by {projection.axis}"
+    rows = tuple(curve.name for curve in projection.curves)
+    return Matrix(title=title, corner=projection.series, rows=rows, columns=projection.levels, effects=fields)
+
+
+def _value_field(place: Place | None, figures: Figures, threshold: float) -> Effect | None:
+    if place is None or place not in figures.values:
+        return None
+    value = render_measurement(figures.values[place].value, figures.metric)
+    found = figures.differences.get(place)
+    if found is None:
+        return Effect(change=value, interval="baseline", verdict="baseline", label="baseline")
+    field = _field(found, threshold)
+    return replace(field, change=value, interval=field.change or field.label)
+
+
 def _shorten(names: Sequence[str], baseline: str) -> tuple[str, ...]:
     """Without what all of them and the baseline begin with, such as `shared_buffers = `."""
     factor, equals, _ = baseline.partition(" = ")
@@ -56,9 +85,7 @@ def _shorten(names: Sequence[str], baseline: str) -> tuple[str, ...]:
     return tuple(name.removeprefix(prefix) if alike else name for name in names)
 
 
-def _field(comparison: Comparison | None, threshold: float) -> Effect | None:
-    if comparison is None:
-        return None
+def _field(comparison: Comparison, threshold: float) -> Effect:
     shaded = comparison.verdict in _SHADED and comparison.effect is not None
     return Effect(
         change="" if comparison.effect is None else render_percent_change(comparison.effect),

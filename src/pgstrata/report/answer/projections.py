@@ -9,20 +9,24 @@ from pgstrata.compare.factors.axes import find_groups
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.reasons import DATA_EXCEED
+from pgstrata.report.answer.matrix import values_matrix
 from pgstrata.report.blocks.model import Block, Details, Figure, Paragraph, Section, Tone, begin, end
+from pgstrata.report.figures.looks import ALL_NAMED
+from pgstrata.report.figures.multiples import draw_multiples
 from pgstrata.report.figures.plot_rows import Bounds
 from pgstrata.report.figures.projected import draw_projection
 from pgstrata.report.projections.choice import KindChoice, choose_projections
-from pgstrata.report.projections.design import find_projections
+from pgstrata.report.projections.design import find_projections, short_names
 from pgstrata.report.projections.estimates import Figures, gather_figures, has_figures
-from pgstrata.report.projections.model import SCALE
+from pgstrata.report.projections.model import CLIENTS, ENVIRONMENT, SCALE
 from pgstrata.report.sentences.load import ladder_sentences
 from pgstrata.report.sentences.names import count
 from pgstrata.report.sentences.projections import name_kind, say_choice
 from pgstrata.report.sentences.reasons import say_outgrown
-from pgstrata.report.sentences.verdicts import name_baseline, render_threshold
+from pgstrata.report.sentences.verdicts import render_threshold
 
 _MOST_OPEN: Final = 4
+_FEW_CURVES: Final = 8
 _BUFFERS: Final = "shared_buffers"
 
 
@@ -40,7 +44,7 @@ def along_axes(answer: Answer, along: Sequence[str] = ()) -> tuple[Section, ...]
     notes = [end(begin(said)) for said in (say_choice(kinds), *ladder_sentences(answer.study)) if said]
     blocks: list[Block] = [Paragraph(_explain(answer, figures, kinds), Tone.HELP)]
     blocks += [Paragraph(said, Tone.NOTE) for said in notes]
-    blocks += [_section(kind, figures, bounds) for kind in kinds if kind.drawn]
+    blocks += [_section(answer, kind, figures, bounds) for kind in kinds if kind.drawn]
     return (Section("Along each axis", tuple(blocks)),)
 
 
@@ -51,7 +55,7 @@ def make_bounds(answer: Answer) -> Bounds:
     notes = [note for note in plan.notes if note.code == DATA_EXCEED and note.value is not None]
     return Bounds(
         baseline=experiment.baseline,
-        baseline_title=name_baseline(experiment),
+        baseline_title=short_names(experiment)[experiment.baseline],
         threshold=experiment.threshold,
         outgrown=tuple(
             (note.said, round(note.value), _BUFFERS if note.how.startswith(_BUFFERS) else "memory") for note in notes
@@ -60,12 +64,31 @@ def make_bounds(answer: Answer) -> Bounds:
     )
 
 
-def _section(kind: KindChoice, figures: Figures, bounds: Bounds) -> Section:
+def _section(answer: Answer, kind: KindChoice, figures: Figures, bounds: Bounds) -> Section:
     """A few charts side by side, and the others folded below them."""
     drawn = [draw_projection(each, figures, bounds) for each in kind.drawn]
     first, rest = drawn[:_MOST_OPEN], drawn[_MOST_OPEN:]
     folded = (Details(count(len(rest), "more chart"), (_side_by_side(rest),)),) if rest else ()
-    return Section(begin(name_kind(kind.axis, kind.series)), (_side_by_side(first), *folded))
+    return Section(
+        begin(name_kind(kind.axis, kind.series)), (_side_by_side(first), *folded, *_values(answer, kind, figures))
+    )
+
+
+def _values(answer: Answer, kind: KindChoice, figures: Figures) -> Iterator[Block]:
+    """Of many environments along the load: each by itself where lines are grey, and all values as tables."""
+    crowded = [each for each in kind.drawn if len(each.curves) > _FEW_CURVES]
+    if kind.kind not in {(CLIENTS, ENVIRONMENT), (SCALE, ENVIRONMENT)} or not crowded:
+        return
+    grey = [each for each in crowded if len(each.curves) > ALL_NAMED]
+    if grey:
+        small = [draw_multiples(each, figures) for each in grey[:_MOST_OPEN]]
+        yield Details("Each environment by itself", (_side_by_side(small),))
+    if kind.axis == SCALE and len({cell.clients for cell in answer.study.plan.experiment.cells}) > 1:
+        return
+    threshold = answer.study.plan.experiment.threshold
+    tables = [values_matrix(each, figures, threshold) for each in crowded]
+    title = f"Values and differences: environments by {kind.axis} ({count(len(tables), 'table')})"
+    yield Details(title, tuple(tables), open=bool(grey))
 
 
 def _side_by_side(drawn: Sequence[Figure]) -> Section:

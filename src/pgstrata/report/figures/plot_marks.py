@@ -9,8 +9,9 @@ from typing import Final
 from pgstrata.model.answer import AxisStep
 from pgstrata.report.figures.labels import LETTER, LINE, Box, cut, part_labels, text_box, thin_out
 from pgstrata.report.figures.looks import Look, draw_marks
-from pgstrata.report.figures.plot_rows import Point, Row, Sheet
+from pgstrata.report.figures.plot_rows import WIDTH, Point, Row, Sheet
 from pgstrata.report.figures.vega import INK, OPEN
+from pgstrata.report.projections.design import shorten_alike
 from pgstrata.report.projections.model import SCALE, Curve
 from pgstrata.report.sentences.names import name_factor
 from pgstrata.units import render_percent_change
@@ -20,6 +21,8 @@ LETTERS: Final = 17
 _LEFT: Final = 44
 _MOST_BANDS: Final = 3
 _MARK, _DENSE = 3.4, 0.45
+_SHORT: Final = 6.0
+"""Whiskers that the mark at their middle covers are left out."""
 _TURNED: Final = 11.0
 _MOST_LETTERS_TURNED: Final = 14
 _EXCLUDED: Final = "excluded run"
@@ -104,6 +107,7 @@ def _draw_named(
     if not places:
         return
     yield f"<g><title>{escape(curve.name)}</title>"
+    whiskers = ""
     ends = [
         (x, row.y.at(point.low), row.y.at(point.high))
         for x, point in zip(sheet.xs, points, strict=True)
@@ -112,10 +116,9 @@ def _draw_named(
     if banded and row.change and len(ends) > 1:
         outline = [*((x, high) for x, _, high in ends), *((x, low) for x, low, _ in reversed(ends))]
         yield f'<path d="{_line(outline)}z" fill="{look.colour}" opacity=".2"/>'
-    elif ends:
-        whiskers = "".join(f"M{x:.1f},{low:.1f}V{high:.1f}" for x, low, high in ends)
-        yield f'<path d="{whiskers}" stroke="{look.colour}" stroke-width="1.3"/>'
-    yield f'<path d="{_line(places)}" stroke="{look.colour}" stroke-width="1.6"/>'
+    else:
+        whiskers = "".join(f"M{x:.1f},{low:.1f}V{high:.1f}" for x, low, high in ends if low - high > _SHORT)
+    yield f'<path d="{_line(places)}{whiskers}" stroke="{look.colour}" stroke-width="1.5"/>'
     size = min(_MARK, _DENSE * (sheet.xs[-1] - sheet.xs[0]) / max(1, len(sheet.xs) - 1))
     yield f'<path d="{draw_marks(look.mark, places, size)}" fill="{look.colour}"/></g>'
 
@@ -179,9 +182,9 @@ def _draw_names(sheet: Sheet, row: Row, named: Sequence[tuple[Curve, Look, Seque
             continue
         x, y = _pixels(sheet, row, points)[-1]
         start = sheet.right + 2
-        leader = f"M{x + 4:.1f},{y:.1f}L{start:.1f},{at:.1f}"
-        yield f'<path d="{leader}" stroke="{look.colour}" stroke-width=".8" opacity=".6"/>'
-        yield f'<path d="{draw_marks(look.mark, [(start + 5, at)], 3)}" fill="{look.colour}"/>'
+        leader = f"M{x + 4:.1f},{y:.1f}L{start:.1f},{at:.1f}" if abs(y - at) > 1 else ""
+        mark = draw_marks(look.mark, [(start + 5, at)], 3)
+        yield f'<path d="{leader}{mark}" fill="{look.colour}" stroke="{look.colour}" stroke-width=".6"/>'
         yield text(start + 12, at + 4, cut(curve.name, LETTERS))
 
 
@@ -193,8 +196,7 @@ def name_heights(row: Row, lines: Sequence[Sequence[Point | None]]) -> tuple[flo
 
 def draw_levels(sheet: Sheet, bottom: float) -> tuple[list[str], float]:
     """Levels below the lowest row, turned where they are long, as many as there is room for; where they end."""
-    levels = sheet.projection.levels
-    texts = [cut(level, _MOST_LETTERS_TURNED) for level in levels]
+    texts = [cut(level, _MOST_LETTERS_TURNED) for level in shorten_alike(sheet.projection.levels)]
     shown = thin_out(texts, sheet.xs)
     turned = not all(shown) and not sheet.projection.numbers
     y, parts = bottom + 16, []
@@ -215,11 +217,11 @@ def draw_levels(sheet: Sheet, bottom: float) -> tuple[list[str], float]:
 def draw_legend(sheet: Sheet, foot: float) -> tuple[list[str], float]:
     """What hollow and thick marks mean, of those that occur, each in a place of its own; and where all ends."""
     items = _legend_items(sheet)
-    parts, x, y = [], float(_LEFT), foot + 18
+    parts, x, y = [], 0.0, foot + 18
     for drawn, said in items:
         width = 16 + text_box(said, 0, 0).width
-        if x > _LEFT and x + width > sheet.right + LETTER * LETTERS:
-            x, y = float(_LEFT), y + 16
+        if x > 0 and x + width > WIDTH:
+            x, y = 0.0, y + 16
         parts.append(f'<g transform="translate({x + 5:.1f} {y - 4:.1f})">{drawn}</g>{text(x + 13, y, said)}')
         x += width + 10
     return parts, (y if items else foot) + 6

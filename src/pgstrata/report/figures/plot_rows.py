@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from pgstrata.model.answer import Comparison
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.figures.labels import cut
+from pgstrata.report.figures.labels import LINE, cut
 from pgstrata.report.figures.looks import Look
 from pgstrata.report.figures.scales import (
     Scale,
@@ -21,14 +22,16 @@ from pgstrata.report.figures.scales import (
     log_ticks,
     value_scale,
 )
-from pgstrata.report.projections.estimates import Figures, Stray
+from pgstrata.report.projections.estimates import Estimate, Figures, Stray
 from pgstrata.report.projections.model import Place, Projection
 from pgstrata.report.sentences.verdicts import shown_interval
 from pgstrata.units import Unit
 
+WIDTH: Final = 400
 TOP: Final = 20
 _GAP: Final = 27
 _NEAR: Final = 1.5
+_MILLI: Final = 1e3
 _HEIGHTS: Final = (140, 100, 116)
 
 
@@ -101,36 +104,41 @@ def place_levels(projection: Projection, left: float, right: float) -> tuple[flo
 
 
 def make_rows(sheet: Sheet) -> Iterator[Row]:
-    """The metric, what stands beside it, differences: those of which anything is known."""
-    top = float(TOP)
-    figures = sheet.figures
+    """The metric, what stands beside it, differences: those of which anything is known.
+
+    Each is so high that there is room for the names of all curves that have one.
+    """
+    top, figures = float(TOP), sheet.figures
+    least = LINE * (sum(look.named for look in sheet.looks) - 1)
+    high, middle, low = (max(least, height) for height in _HEIGHTS)
     for metric, known, height in (
-        (figures.metric, figures.values, _HEIGHTS[0]),
-        (figures.beside_metric, figures.beside, _HEIGHTS[1]),
+        (figures.metric, figures.values, high),
+        (figures.beside_metric, figures.beside, middle),
     ):
-        seconds = METRICS[metric].unit is Unit.SECONDS
-        times = 1e3 if seconds else 1.0
-        lines = tuple(
-            tuple(
-                Point(value=one.value * times, low=one.low * times, high=one.high * times)
-                if place is not None and (one := known.get(place)) is not None
-                else None
-                for place in curve.places
-            )
-            for curve in sheet.projection.curves
-        )
+        times = _MILLI if METRICS[metric].unit is Unit.SECONDS else 1.0
+        lines = _lines(sheet, partial(_scale, known, times))
         if any(point for line in lines for point in line):
-            title = f"{METRICS[metric].title}{', ms' if seconds else ''}"
+            title = f"{METRICS[metric].title}{', ms' if times == _MILLI else ''}"
             primary = metric == figures.metric
             singles = [one.value * times for one in _strays(sheet)] if primary else []
             yield replace(_value_row(title, lines, singles, top, top + height), times=times, primary=primary)
             top += height + _GAP
-    lines = tuple(
-        tuple(_difference(sheet, place) if place is not None else None for place in curve.places)
+    if any(place and place in figures.differences for curve in sheet.projection.curves for place in curve.places):
+        yield _change_row(sheet, _lines(sheet, partial(_difference, sheet)), top, top + low)
+
+
+def _lines(sheet: Sheet, point_of: Callable[[Place], Point | None]) -> Lines:
+    return tuple(
+        tuple(point_of(place) if place is not None else None for place in curve.places)
         for curve in sheet.projection.curves
     )
-    if any(place and place in sheet.figures.differences for curve in sheet.projection.curves for place in curve.places):
-        yield _change_row(sheet, lines, top, top + _HEIGHTS[2])
+
+
+def _scale(known: Mapping[Place, Estimate], times: float, place: Place) -> Point | None:
+    found = known.get(place)
+    if found is None:
+        return None
+    return Point(value=found.value * times, low=found.low * times, high=found.high * times)
 
 
 def _strays(sheet: Sheet) -> Iterator[Stray]:

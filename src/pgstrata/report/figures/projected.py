@@ -15,13 +15,12 @@ from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures.labels import cut, text_box
 from pgstrata.report.figures.looks import Look, choose_looks
 from pgstrata.report.figures.plot_marks import LETTERS, draw_legend, draw_levels, draw_row
-from pgstrata.report.figures.plot_rows import Bounds, Sheet, make_rows, place_levels
+from pgstrata.report.figures.plot_rows import WIDTH, Bounds, Sheet, make_rows, place_levels
 from pgstrata.report.figures.scales import short_number
 from pgstrata.report.projections.estimates import Figures
 from pgstrata.report.projections.model import Projection
 from pgstrata.report.sentences.names import name_factor
 
-WIDTH: Final = 400
 _LEFT: Final = 44
 _MARGIN: Final = 12
 _NARROWEST: Final = 24.0

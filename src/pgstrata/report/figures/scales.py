@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 _STEPS: Final = (1, 2, 2.5, 5, 10)
-_RATIOS: Final = (0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 30, 100, 300, 1000)
+_RATIOS: Final = (0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 3, 5, 10, 30, 100, 300, 1000)
 """Changes of -99 % to +99,900 % that have a number on an axis of ratios that reaches far."""
-_FAR: Final = 2.2
+_FAR: Final = 1.8
 """From this ratio of its ends on, an axis of ratios has those numbers, else even steps in percent."""
 _LOG_DIGITS: Final = (1, 2, 5)
 _MOST_APART: Final = 4.0
@@ -88,10 +88,19 @@ def log_ticks(low: float, high: float, most: int = 5) -> tuple[Tick, ...]:
 def change_ticks(low: float, high: float, most: int = 5) -> tuple[Tick, ...]:
     """Changes in percent on an axis of ratios, always with none among them."""
     if high / low > _FAR:
-        inside = [ratio for ratio in _RATIOS if low <= ratio <= high]
+        inside = _spread_out([ratio for ratio in _RATIOS if low <= ratio <= high], math.log(high / low) / (most + 1))
     else:
         inside = [1 + each.value / 100 for each in even_ticks(100 * (low - 1), 100 * (high - 1), most)]
     return tuple(Tick(value=ratio, text=_change(ratio)) for ratio in inside)
+
+
+def _spread_out(ratios: Sequence[float], apart: float) -> list[float]:
+    """Those that lie at least so far apart by their logarithms, from 1 on outwards."""
+    kept = [1.0]
+    for ratio in sorted(ratios, key=lambda each: abs(math.log(each))):
+        if all(abs(math.log(ratio / other)) >= apart for other in kept):
+            kept.append(ratio)
+    return sorted(kept)
 
 
 def _change(ratio: float) -> str:

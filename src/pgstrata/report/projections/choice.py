@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Final
 
+from pgstrata.errors import UsageError
 from pgstrata.report.projections.model import Projection
+from pgstrata.report.sentences.names import name_factor
 
 MOST_CHARTS: Final = 36
-MOST_POINTS: Final = 6000
-"""Points of all charts together, so that a page of thousands of runs stays below 3 MB."""
+MOST_POINTS: Final = 1800
+"""Points of all charts together: about 600 kB, so that a page of thousands of runs stays below 3 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +24,11 @@ class KindChoice:
     series: str
     drawn: tuple[Projection, ...]
     of: int
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """As of its projections."""
+        return self.axis, self.series
 
 
 def choose_projections(
@@ -54,3 +61,23 @@ def choose_projections(
         KindChoice(axis=axis, series=series, drawn=tuple(each for each in found if each in drawn), of=len(found))
         for (axis, series), found in kinds.items()
     )
+
+
+def axis_names(projections: Sequence[Projection]) -> tuple[str, ...]:
+    """All axes, each once, as people call them."""
+    return tuple(dict.fromkeys(name_factor(each.axis) for each in projections))
+
+
+def find_axes(projections: Sequence[Projection], asked: Sequence[str]) -> tuple[str, ...]:
+    """The axes that are `asked` for, by either form of their names.
+
+    Raises:
+        UsageError: there is no such axis.
+    """
+    names = {form: each.axis for each in projections for form in (each.axis, name_factor(each.axis))}
+    for each in asked:
+        if each not in names:
+            known = ", ".join(axis_names(projections))
+            remedy = f"use one of {known}" if known else "no axis of this study has three levels: leave the option out"
+            raise UsageError(f"there is no axis {each!r} with three levels", where="--along", remedy=remedy)
+    return tuple(dict.fromkeys(names[each] for each in asked))
