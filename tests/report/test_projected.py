@@ -227,9 +227,22 @@ def test_charts_along_the_scale_mark_where_data_outgrow_memory(desk):
     marked = dataclasses.replace(answer, study=dataclasses.replace(answer.study, plan=plan))
     assert "> shared_buffers" not in texts(draw(answer, "scale"))
     assert "> shared_buffers" in texts(draw(marked, "scale"))
+    assert draw(marked, "scale").title == "simple-update, 4 clients, by scale"
     (section,) = along_axes(marked)
     said = f"{cells[0].workload}: data exceed shared_buffers (1 GB) from scale 100 on"
     assert said in section.blocks[0].plain
+
+
+def test_a_chart_whose_data_all_exceed_shared_buffers_says_so_in_its_title(desk):
+    answer = study(desk, blocks=1)
+    notes = tuple(
+        Reason(code=DATA_EXCEED, how=how, said="simple-update", value=value, of=of)
+        for how, value, of in (("shared_buffers", 5, 2**20), ("memory", 10, 2**30), ("memory", 11, 2**31))
+    )
+    plan = dataclasses.replace(answer.study.plan, notes=notes)
+    marked = dataclasses.replace(answer, study=dataclasses.replace(answer.study, plan=plan))
+    said = "simple-update, scale 10, by clients (data exceed shared_buffers and memory of 1 GB)"
+    assert draw(marked, "clients").title == said
 
 
 def test_names_from_elsewhere_are_escaped(desk):

@@ -7,7 +7,9 @@ from typing import Final
 
 from pgstrata.compare.factors.axes import find_groups
 from pgstrata.model.answer import Answer
+from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import METRICS
+from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import DATA_EXCEED
 from pgstrata.report.answer.matrix import values_matrix
 from pgstrata.report.blocks.model import Block, Details, Figure, Paragraph, Section, Tone, begin, end
@@ -24,6 +26,7 @@ from pgstrata.report.sentences.names import count
 from pgstrata.report.sentences.projections import name_kind, say_choice
 from pgstrata.report.sentences.reasons import say_outgrown
 from pgstrata.report.sentences.verdicts import render_threshold
+from pgstrata.units import render_bytes
 
 _MOST_OPEN: Final = 4
 _FEW_CURVES: Final = 8
@@ -52,15 +55,23 @@ def make_bounds(answer: Answer) -> Bounds:
     """What all charts share."""
     plan = answer.study.plan
     experiment = plan.experiment
-    notes = [note for note in plan.notes if note.code == DATA_EXCEED and note.value is not None]
     return Bounds(
         baseline=experiment.baseline,
         baseline_title=short_names(experiment)[experiment.baseline],
         threshold=experiment.threshold,
-        outgrown=tuple(
-            (note.said, round(note.value), _BUFFERS if note.how.startswith(_BUFFERS) else "memory") for note in notes
-        ),
+        exceeded={cell.identity: _exceeded(plan, cell) for cell in experiment.cells},
         crossed=frozenset(factor for factor in experiment.factors if len(find_groups(experiment, factor)) > 1),
+    )
+
+
+def _exceeded(plan: Plan, cell: Cell) -> tuple[str, ...]:
+    """What its data are larger than: shared_buffers, memory; with its size where environments have several."""
+    notes = [note for note in plan.notes if note.code == DATA_EXCEED and note.said == cell.workload]
+    kinds = [_BUFFERS if note.how.startswith(_BUFFERS) else "memory" for note in notes]
+    return tuple(
+        f"{kind} of {render_bytes(note.of)}" if kinds.count(kind) > 1 else kind
+        for kind, note in zip(kinds, notes, strict=True)
+        if cell.data is None and cell.scale >= note.value
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import pairwise
 from typing import Final
 
 from pgstrata.model.answer import AxisStep
@@ -21,6 +22,9 @@ LETTERS: Final = 17
 _LEFT: Final = 44
 _MOST_BANDS: Final = 3
 _MARK, _DENSE = 3.4, 0.45
+_MOST_ASIDE: Final = 12.0
+"""Pixels from the first to the last of lines that are moved aside."""
+_SHARE_ASIDE: Final = 0.5
 _SHORT: Final = 6.0
 """Whiskers that the mark at their middle covers are left out."""
 _TURNED: Final = 11.0
@@ -45,8 +49,8 @@ def draw_row(sheet: Sheet, row: Row) -> Iterator[str]:
     curves = list(zip(sheet.projection.curves, sheet.looks, row.lines, strict=True))
     named = [each for each in curves if each[1].named and not (row.change and each[0].baseline)]
     yield from (_draw_soft(sheet, row, curve, points) for curve, look, points in curves if not look.named)
-    for curve, look, points in named:
-        yield from _draw_named(sheet, row, curve, look, points, banded=len(named) <= _MOST_BANDS)
+    for (curve, look, points), shift in zip(named, _shifts(sheet, row, len(named)), strict=True):
+        yield from _draw_named(sheet, row, curve, look, points, shift)
     if row.primary:
         yield from _draw_strays(sheet, row)
     if row.change:
@@ -74,19 +78,19 @@ def _draw_grid(sheet: Sheet, row: Row) -> Iterator[str]:
 
 def outgrown_places(sheet: Sheet) -> tuple[tuple[float, str], ...]:
     """Pixels along scale from which on data are larger than shared_buffers or memory; none along other axes."""
-    projection = sheet.projection
-    if projection.axis != SCALE:
+    if sheet.projection.axis != SCALE:
         return ()
-    workload = projection.fixed.partition(",")[0]
-    found: dict[int, list[str]] = {}
-    for name, scale, said in sheet.bounds.outgrown:
-        if name == workload and scale in projection.numbers:
-            found.setdefault(scale, []).append(said)
-    return tuple((sheet.xs[projection.numbers.index(scale)], ", ".join(said)) for scale, said in sorted(found.items()))
+    found, before = [], set[str]()
+    for x, place in zip(sheet.xs, sheet.projection.curves[0].places, strict=True):
+        exceeded = set(sheet.bounds.exceeded.get(place.cell, ())) if place is not None else set()
+        if new := sorted(exceeded - before):
+            found.append((x, ", ".join(new)))
+        before |= exceeded
+    return tuple(found)
 
 
-def _pixels(sheet: Sheet, row: Row, points: Sequence[Point | None]) -> list[tuple[float, float]]:
-    return [(x, row.y.at(point.value)) for x, point in zip(sheet.xs, points, strict=True) if point]
+def _pixels(sheet: Sheet, row: Row, points: Sequence[Point | None], shift: float = 0) -> list[tuple[float, float]]:
+    return [(x + shift, row.y.at(point.value)) for x, point in zip(sheet.xs, points, strict=True) if point]
 
 
 def _line(places: Sequence[tuple[float, float]]) -> str:
@@ -99,21 +103,32 @@ def _draw_soft(sheet: Sheet, row: Row, curve: Curve, points: Sequence[Point | No
     return f'<path d="{_line(places)}" {look}><title>{escape(curve.name)}</title></path>' if places else ""
 
 
+def _shifts(sheet: Sheet, row: Row, number: int) -> Sequence[float | None]:
+    """By how much lines are moved aside, so that their whiskers do not cover each other; None where bands do not."""
+    if not row.change:
+        return [0.0] * number
+    if number <= _MOST_BANDS:
+        return [None] * number
+    room = min((after - before for before, after in pairwise(sheet.xs)), default=0.0)
+    apart = min(_MOST_ASIDE, _SHARE_ASIDE * room) / number
+    return [apart * (place - (number - 1) / 2) for place in range(number)]
+
+
 def _draw_named(
-    sheet: Sheet, row: Row, curve: Curve, look: Look, points: Sequence[Point | None], *, banded: bool
+    sheet: Sheet, row: Row, curve: Curve, look: Look, points: Sequence[Point | None], shift: float | None
 ) -> Iterator[str]:
-    """A line with its marks, and intervals as a band, or as whiskers where bands would cover each other."""
-    places = _pixels(sheet, row, points)
+    """A line with its marks, and intervals as a band, or as whiskers where it is to be moved aside by `shift`."""
+    places = _pixels(sheet, row, points, shift or 0)
     if not places:
         return
     yield f"<g><title>{escape(curve.name)}</title>"
     whiskers = ""
     ends = [
-        (x, row.y.at(point.low), row.y.at(point.high))
+        (x + (shift or 0), row.y.at(point.low), row.y.at(point.high))
         for x, point in zip(sheet.xs, points, strict=True)
         if point and point.low is not None and point.high is not None
     ]
-    if banded and row.change and len(ends) > 1:
+    if shift is None and len(ends) > 1:
         outline = [*((x, high) for x, _, high in ends), *((x, low) for x, low, _ in reversed(ends))]
         yield f'<path d="{_line(outline)}z" fill="{look.colour}" opacity=".2"/>'
     else:
@@ -191,7 +206,7 @@ def _draw_names(sheet: Sheet, row: Row, named: Sequence[tuple[Curve, Look, Seque
 def name_heights(row: Row, lines: Sequence[Sequence[Point | None]]) -> tuple[float | None, ...]:
     """Middles of the names of curves, as near to their last points as there is room."""
     wanted = [row.y.at([point for point in points if point][-1].value) for points in lines]
-    return part_labels(wanted, row.y.end - LINE / 2, row.y.start + LINE / 2)
+    return part_labels(wanted, row.y.end, row.y.start)
 
 
 def draw_levels(sheet: Sheet, bottom: float) -> tuple[list[str], float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -39,15 +39,15 @@ _HEIGHTS: Final = (140, 100, 116)
 class Bounds:
     """What all charts of a study share.
 
-    `baseline` is the name of its environment and `baseline_title` that for people. `outgrown` are workloads with scales
-    from which on their data are larger than something, and its name. `crossed` are factors whose levels occur with
-    several combinations of others, so that a step belongs to no single curve.
+    `baseline` is the name of its environment and `baseline_title` that for people. `exceeded` is what the data of a
+    cell are larger than (shared_buffers, memory), by its name. `crossed` are factors whose levels occur with several
+    combinations of others, so that a step belongs to no single curve.
     """
 
     baseline: str
     baseline_title: str
     threshold: float
-    outgrown: tuple[tuple[str, int, str], ...] = ()
+    exceeded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     crossed: frozenset[str] = frozenset()
 
 

@@ -19,7 +19,7 @@ from pgstrata.report.figures.plot_rows import WIDTH, Bounds, Sheet, make_rows, p
 from pgstrata.report.figures.scales import short_number
 from pgstrata.report.projections.estimates import Figures
 from pgstrata.report.projections.model import Projection
-from pgstrata.report.sentences.names import name_factor
+from pgstrata.report.sentences.names import join_names, name_factor
 
 _LEFT: Final = 44
 _MARGIN: Final = 12
@@ -28,10 +28,17 @@ _NARROWEST: Final = 24.0
 
 def draw_projection(projection: Projection, figures: Figures, bounds: Bounds) -> Figure:
     """The chart; its words for those who do not see it are first and last values of each named curve."""
-    title = f"{projection.fixed}, by {name_factor(projection.axis)}"
+    title = f"{projection.fixed}, by {name_factor(projection.axis)}{_say_exceeded(projection, bounds)}"
     looks = choose_looks(projection, figures)
     label = f"{title}: {_say_curves(projection, figures, looks)}"
     return Figure(title=title, label=label, draw=partial(_draw, projection, figures, bounds, looks, label))
+
+
+def _say_exceeded(projection: Projection, bounds: Bounds) -> str:
+    """What the data of all its cells are larger than; nothing where that differs between them."""
+    alike = {bounds.exceeded.get(cell, ()) for cell in projection.cells}
+    names = alike.pop() if len(alike) == 1 else ()
+    return f" (data exceed {join_names(names)})" if names else ""
 
 
 def _say_curves(projection: Projection, figures: Figures, looks: Sequence[Look]) -> str:
