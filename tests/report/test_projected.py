@@ -225,8 +225,8 @@ def test_charts_along_the_scale_mark_where_data_outgrow_memory(desk):
     note = Reason(code=DATA_EXCEED, how="shared_buffers", said=cells[0].workload, value=100, of=2**30)
     plan = dataclasses.replace(answer.study.plan, notes=(note,))
     marked = dataclasses.replace(answer, study=dataclasses.replace(answer.study, plan=plan))
-    assert "> shared_buffers" not in texts(draw(answer, "scale"))
-    assert "> shared_buffers" in texts(draw(marked, "scale"))
+    assert "data > shared_buffers" not in texts(draw(answer, "scale"))
+    assert "data > shared_buffers" in texts(draw(marked, "scale"))
     assert draw(marked, "scale").title == "simple-update, 4 clients, by scale"
     (section,) = along_axes(marked)
     said = f"{cells[0].workload}: data exceed shared_buffers (1 GB) from scale 100 on"

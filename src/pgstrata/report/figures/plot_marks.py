@@ -73,7 +73,9 @@ def _draw_grid(sheet: Sheet, row: Row) -> Iterator[str]:
     for x, said in outgrown_places(sheet):
         yield f'<path d="M{x:.1f},{row.y.end:.1f}V{row.y.start:.1f}" stroke="{INK}" stroke-dasharray="4 3"/>'
         if row.primary:
-            yield text(x - 4, row.y.start - 4, f"> {said}", anchor="end")
+            larger = f"data > {said}"
+            fits = x + text_box(larger, 0, 0).width <= ends[1]
+            yield text(x + 4 if fits else x - 4, row.y.start - 4, larger, anchor="start" if fits else "end")
 
 
 def outgrown_places(sheet: Sheet) -> tuple[tuple[float, str], ...]:
