@@ -11,7 +11,7 @@ from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import DATA_EXCEED
-from pgstrata.report.answer.matrix import values_matrix
+from pgstrata.report.answer.matrix import groups_matrix, values_matrix
 from pgstrata.report.blocks.model import Block, Details, Figure, Paragraph, Section, Tone, begin, end
 from pgstrata.report.figures.looks import ALL_NAMED
 from pgstrata.report.figures.multiples import draw_multiples
@@ -47,6 +47,8 @@ def along_axes(answer: Answer, along: Sequence[str] = ()) -> tuple[Section, ...]
     notes = [end(begin(said)) for said in (say_choice(kinds), *ladder_sentences(answer.study)) if said]
     blocks: list[Block] = [Paragraph(_explain(answer, figures, kinds), Tone.HELP)]
     blocks += [Paragraph(said, Tone.NOTE) for said in notes]
+    if (overview := groups_matrix(answer)) is not None:
+        blocks.append(overview)
     blocks += [_section(answer, kind, figures, bounds) for kind in kinds if kind.drawn]
     return (Section("Along each axis", tuple(blocks)),)
 
