@@ -19,11 +19,14 @@ from bisection import measure_bisection
 from boot import measure_boot
 from boots import measure_boots
 from causes import measure_causes
+from correlate import measure_correlate
 from cpu import measure_cpu
+from detection import measure_detection
 from drivers import measure_drivers
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
 from importing import measure_importing
+from incidents.measure import measure_incidents
 from large_study import measure_large_study
 from largest_plan import measure_largest_plan
 from live import measure_live, measure_live_runs, measure_live_writing
@@ -36,6 +39,7 @@ from ordered import measure_ordered
 from peaks import measure_peaks
 from percentiles import measure_percentiles
 from perf import measure_perf
+from readability import measure_readability
 from real_noise import measure_real_noise
 from recorder import measure_recorder
 from remote import measure_remote
@@ -59,6 +63,7 @@ from why import measure_why
 BENCHMARKS: dict[str, Benchmark] = {
     "startup": measure_startup,
     "structure": measure_structure,
+    "readability": measure_readability,
     "large-study": measure_large_study,
     "largest-plan": measure_largest_plan,
     "import": measure_importing,
@@ -78,6 +83,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "watching": measure_watching,
     "recorder": measure_recorder,
     "scraping": measure_scraping,
+    "correlate": measure_correlate,
     "switch": measure_switch,
     "statements": measure_statements,
     "remote": measure_remote,
@@ -88,6 +94,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "visit": measure_visit,
     "threads": measure_threads,
     "bank": measure_bank,
+    "incidents": measure_incidents,
     "transports": measure_transports,
     "agreement": measure_agreement,
     "live": measure_live,
@@ -106,6 +113,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "causes": measure_causes,
     "anomalies": measure_anomalies,
     "attribution": measure_attribution,
+    "detection": measure_detection,
 }
 
 sys.exit(run_benchmarks(BENCHMARKS, os.environ.get("ONLY"), Path(__file__).parent / "results.json"))

@@ -18,7 +18,20 @@ import numpy as np
 from pgstrata import __version__
 
 # What shortens a benchmark, and so belongs to its figures.
-SHORTENED = ("LOADS", "TRUTH_MINUTES", "VISITS", "PAIRS", "SEEDS", "KINDS", "ROUNDS", "REPETITIONS", "BLOCKS")
+SHORTENED = (
+    "LOADS",
+    "TRUTH_MINUTES",
+    "VISITS",
+    "PAIRS",
+    "SEEDS",
+    "KINDS",
+    "ROUNDS",
+    "REPETITIONS",
+    "BLOCKS",
+    "WEEKS",
+    "INCIDENTS",
+    "FAMILIES",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +111,16 @@ def _entry(figures: Sequence[Figure], commit: str | None) -> Mapping[str, Any]:
             for figure in figures
         ],
     }  # fmt: skip
+
+
+def say_share(count: int, made: int) -> str:
+    """With Wilson's interval for a proportion (Wilson 1927) at 95 %, where anything was made."""
+    if not made:
+        return "none"
+    share, z2 = count / made, 1.96**2
+    centre = (share + z2 / (2 * made)) / (1 + z2 / made)
+    half = 1.96 * math.sqrt(share * (1 - share) / made + z2 / (4 * made**2)) / (1 + z2 / made)
+    return f"{count} of {made}, 95 % interval {max(0.0, 100 * (centre - half)):.0f} to {100 * (centre + half):.0f} %"
 
 
 def _commit() -> str | None:

@@ -28,12 +28,13 @@ from pgstrata.report.blocks.markdown import emit_markdown
 from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.blocks.text import emit_text
 from pgstrata.report.json.documents import render_document
+from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.document import make_explanation
 from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.json import explanation_json
 from pgstrata.report.live.limits import LIMITS, say_limits
 from pgstrata.report.live.profile import make_profile_document, profile_json
-from pgstrata.report.live.words import answer_sentences, render_sessions
+from pgstrata.report.live.words import render_sessions
 
 CPU, LOCK = session("select"), session("update", "Lock/transactionid")
 BEGIN = 1_795_711_000
@@ -118,12 +119,21 @@ def test_wait_statement_application_and_blocker_are_named():
     assert "The largest part of the extra load was Lock/transactionid in update t set a = ?" in said
     assert "application shop" in said
     assert "a session of the application admin idle in its transaction, whose last statement was update t" in said
-    assert (
-        "(process 4711): 5.50 sessions waited behind it on average; its transaction had been open for up to 30 s"
-        in said
-    )
+    assert "(process 4711) held a lock that others needed (82 % of the extra load), because 5.50 sessions" in said
+    assert "its transaction had been open for up to 30 s" in said
+    assert "At the head of the blocking chain" not in said
     assert "by slower calls" in said
     assert "1 gap in the recording" in said
+
+
+def test_who_blocked_is_also_said_where_the_cause_is_not_told():
+    found = locked()
+    found = replace(found, explanation=replace(found.explanation, causes=()))
+    assert (
+        "At the head of the blocking chain was a session of the application admin idle in its transaction, whose last "
+        "statement was update t set a = ? <script>alert('x')</script>?[31m? (process 4711): 5.50 sessions waited behind it "
+        "on average; its transaction had been open for up to 30 s"
+    ) in words(found)
 
 
 def test_foreign_text_is_text_everywhere():

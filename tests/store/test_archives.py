@@ -317,6 +317,15 @@ def test_events_tell_when_something_happened(tmp_path):
     assert [(event.kind, event.detail) for event in window.events] == [(EventKind.LOST, "gone")]
 
 
+def test_a_statement_that_waited_before_it_had_an_id_is_the_one_with_its_text(tmp_path):
+    waiting, working = session("qab12", "Lock/relation"), session("17", "Lock/relation")
+    second = Second({waiting: 2, working: 1, session("qcd34"): 1}, blocked={**behind(waiting), **behind(working)})
+    texts = {"17": "update t", "qab12": "update t", "18": "select ?", "qcd34": ""}
+    _, window, _ = read(make_archive(tmp_path / "a", 10, lambda _: second, texts=texts))
+    assert {each.statement: sum(counts) for each, counts in window.sessions.items()} == {"17": 30, "qcd34": 10}
+    assert [(each.waiting.statement, sessions) for each, sessions in window.blocked.items()] == [("17", 20)]
+
+
 @pytest.mark.parametrize("most", [1, 7, 240])
 def test_what_was_counted_in_cells_adds_up_to_the_window(tmp_path, most):
     numbers = itertools.count(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ from pgstrata.diagnosis.live.profile import profile
 from pgstrata.diagnosis.live.uses import longest_statements
 from pgstrata.errors import ArchiveError
 from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, EventKind, Span
-from pgstrata.model.explanation import Explained
+from pgstrata.model.explanation import Chosen, Explained
 from pgstrata.model.periods import FoundPeriods
 from pgstrata.model.profile import Profiled
 from pgstrata.store.archives.reader import ArchiveReader
@@ -40,10 +41,17 @@ def load_explanation(
     with ArchiveReader.open(archive) as reader:
         facts = archive_facts(reader, archive)
         chosen = choose_windows(facts, begin, end, against)
-        value = require_looks(reader.window(chosen.window, facts))
-        reference = require_looks(reader.window(chosen.comparison, facts))
-        around = reader.window(chosen.around, facts, most=_MOST_AROUND)
         texts = reader.texts() if query_text else {}
+        return explain_chosen(reader, archive, facts, chosen, texts)
+
+
+def explain_chosen(
+    reader: ArchiveReader, archive: Path, facts: ArchiveFacts, chosen: Chosen, texts: Mapping[str, str]
+) -> Explained:
+    """Explain windows that are chosen; ArchiveError where nothing is recorded of one."""
+    value = require_looks(reader.window(chosen.window, facts))
+    reference = require_looks(reader.window(chosen.comparison, facts))
+    around = reader.window(chosen.around, facts, most=_MOST_AROUND)
     found = explain(value, reference, around)
     return Explained(archive=str(archive), facts=facts, chosen=chosen, explanation=found, texts=texts)
 
@@ -91,7 +99,7 @@ def require_looks(window: ArchiveWindow) -> ArchiveWindow:
         told = next((event.detail for event in window.events if event.kind is EventKind.LOST), "")
         why = f": the connection was lost ({told})" if told else ", as if no recorder had been running"
         raise ArchiveError(
-            f"nothing was recorded between {say_span(window.span)}{why}",
+            f"nothing was recorded from {say_span(window.span)}{why}",
             where="archive",
             remedy="give a window in which the recorder was at work",
         )

@@ -10,13 +10,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pgstrata.cli.completion import complete_archive
 from pgstrata.cli.options import Json, NoQueryText, duration_at
 
 if TYPE_CHECKING:
     from pgstrata.cli.live_screen import LiveScreen
     from pgstrata.report.blocks.model import Document
 
-Archive = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.")]
+Archive = Annotated[
+    Path,
+    typer.Argument(
+        metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.", autocompletion=complete_archive
+    ),
+]
+
+
+Period = Annotated[
+    str,
+    typer.Option(
+        "--false-alarms-per",
+        metavar="PERIOD",
+        help="The time in which one false alarm is accepted: hour, day, week, month, or a time such as 3d.",
+    ),
+]
 
 
 def watch(
@@ -58,12 +74,22 @@ def watch(
             "--listen-anywhere", help="Let --listen take an address that other machines can reach: no encryption there."
         ),
     ] = False,
+    on_incident: Annotated[
+        str | None,
+        typer.Option(
+            "--on-incident",
+            metavar="COMMAND",
+            help="Run this command when an incident begins and when it ends; it reads JSON.",
+        ),
+    ] = None,
+    period: Period = "week",
     plain: Annotated[bool, typer.Option("--plain", help="Print lines, also on a terminal; no live screen.")] = False,
 ) -> None:
     """Record a running server: its sessions every second, statements every ten, its statistics, its host.
 
     It only reads, through one connection with short timeouts. Membership in pg_monitor is enough. It goes on when the
-    server is restarted. On a terminal it shows a live screen: throughput, load, statements, blockers.
+    server is restarted. It tells when transactions begin to take longer than usual, and when that ends. On a terminal
+    it shows a live screen: throughput, load, statements, blockers.
     """
     from pgstrata.app.watching.endpoint import parse_listen
     from pgstrata.app.watching.watch import Watching, WatchTask
@@ -96,6 +122,8 @@ def watch(
         host=host,
         seconds=None if duration is None else duration_at(duration, "--duration"),
         listen=parse_listen(listen, anywhere=listen_anywhere),
+        on_incident=on_incident,
+        rate=rate_of(period),
     )
     try:
         looks = record(task, begun, tell, followers=() if screen is None else (screen,))
@@ -135,6 +163,22 @@ def _unheard() -> Iterator[None]:
             raise
 
 
+_PERIODS = {"hour": 3600.0, "day": 86_400.0, "week": 604_800.0, "month": 30 * 86_400.0}
+
+
+def rate_of(period: str) -> float:
+    """False alarms per second; UsageError where there would be more than one an hour."""
+    from pgstrata.errors import UsageError
+
+    name = period.strip().lower()
+    remedy = "write hour, day, week, month, or a time such as 3d"
+    seconds = _PERIODS.get(name) or duration_at(name, "--false-alarms-per", remedy)
+    if seconds < _PERIODS["hour"]:
+        remedy = "give at least 1h: with more false alarms, nobody could tell them from incidents"
+        raise UsageError("the time between false alarms is too short", where="--false-alarms-per", remedy=remedy)
+    return 1 / seconds
+
+
 def _size_of(text: str) -> int:
     from pgstrata.errors import UsageError
     from pgstrata.units import parse_bytes
@@ -172,8 +216,8 @@ def explain(
 ) -> None:
     """Explain why a live server was slow: compare a window of an archive with another, by default the time before.
 
-    The answer says whether it was slower at all, where the extra load is, who blocked, and whether statements were
-    called more often or became slower.
+    The answer says whether it was slower at all, what most likely caused it, where the extra load is, and whether
+    statements were called more often or became slower.
     """
     from pgstrata import __version__
     from pgstrata.app.explain import load_explanation

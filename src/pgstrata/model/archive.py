@@ -313,6 +313,6 @@ SERVER_RATES: Final = (
 HOST_RATES: Final = (
     "host_user_cpu", "host_system_cpu", "host_interrupt_cpu", "host_iowait_cpu", "host_steal_cpu", "run_queue_length",
     "context_switches", "page_faults", "disk_iops", "disk_throughput", "disk_queue", "disk_await", "cpu_stalled",
-    "io_stalled", "memory_stalled", "memory_available", "memory_dirty", "memory_writeback",
+    "cpu_throttled", "io_stalled", "memory_stalled", "memory_available", "memory_dirty", "memory_writeback",
 )  # fmt: skip
 """What is kept of the host each second: rates, and levels."""

@@ -32,6 +32,7 @@ COURSES: Final[Mapping[str, Course]] = {
         host_interrupt_cpu="CPU of interrupts",
         host_iowait_cpu="CPU idle while something waits for a disk",
         host_steal_cpu="CPU taken by the hypervisor",
+        cpu_throttled="CPU withheld by limits of control groups",
         sessions_cpu="CPU of the driver's sessions",
         parallel_cpu="CPU of parallel workers",
         checkpointer_cpu="CPU of the checkpointer",

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from pgstrata.model.archive import ArchiveEvent, ArchiveFacts, Horizon, Relation, RelationUse, SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
+from pgstrata.model.causes import Cause
 
 
 class Outcome(StrEnum):
@@ -158,6 +159,7 @@ class Explanation:
 
     `rows` and their remainder add up to the difference of the load, and so do `waits`, `statements` and `applications`,
     each a sum of the rows by one name. `calls` are by statement, largest first, empty where nothing was counted.
+    `causes` explain most of the extra load, the first one first; empty where none is known, or nothing is slow.
     """
 
     window: WindowFacts
@@ -179,6 +181,7 @@ class Explanation:
     onset: Onset | None = None
     relations: tuple[RelationChange, ...] = ()
     horizons: tuple[Horizon, ...] = ()
+    causes: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

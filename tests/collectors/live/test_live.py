@@ -4,10 +4,18 @@ import pytest
 
 from archives import use
 from pgstrata.collectors.live.counters import counters_period, counters_statement, reset_views, server_rates
+from pgstrata.collectors.live.group import group_files, throttled_seconds
 from pgstrata.collectors.live.horizon import read_horizon
 from pgstrata.collectors.live.host import HostReader
+from pgstrata.collectors.live.relations import (
+    MOST_ASKED,
+    RelationsReader,
+    keep_busiest,
+    read_relations,
+    relations_period,
+    relations_statement,
+)
 from pgstrata.collectors.live.relations import OTHERS as OTHER_RELATIONS
-from pgstrata.collectors.live.relations import RelationsReader, keep_busiest, read_relations, relations_period
 from pgstrata.collectors.live.sessions import MOST_APPLICATIONS, OTHERS, SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
     MOST_KEPT,
@@ -275,6 +283,14 @@ def test_a_table_that_is_new_or_was_reset_counts_from_its_beginning():
     assert found[Relation(name="public.fresh")].inserted == 7
 
 
+def test_a_table_that_was_not_asked_for_before_does_not_count_from_its_beginning():
+    others = b"".join(relation(f"public.t{n}", blocks_hit=1000) for n in range(MOST_ASKED - 1))
+    reader = RelationsReader()
+    reader.read(others + relation("public.overtaken", blocks_hit=1000))
+    found = reader.read(others + relation("public.overtaking", blocks_hit=1001) + relation("i", "t1", index_scans=2))
+    assert found == {Relation(name="i", table="t1"): RelationUse(index_scans=2)}
+
+
 def test_the_busiest_tables_and_indexes_stand_alone_and_the_sums_are_kept():
     rows = b"".join(relation(f"public.t{n}", blocks_hit=n + 1) for n in range(50))
     rows += b"".join(relation(f"public.i{n}", "public.t1", index_scans=1, blocks_hit=n + 1) for n in range(40))
@@ -294,6 +310,10 @@ def test_an_unknown_answer_about_tables_is_refused(rows):
         read_relations(rows)
 
 
+def test_a_server_is_asked_for_as_many_relations_as_the_reader_expects():
+    assert relations_statement().count(f"LIMIT {MOST_ASKED}") == 2
+
+
 def test_many_tables_are_looked_at_seldom_and_very_many_never():
     assert [relations_period(size) for size in (1 << 19, 1 << 20, 1 << 25)] == [60, 600, None]
 
@@ -304,3 +324,40 @@ def test_the_holder_of_the_oldest_snapshot_is_read():
     assert read_horizon(b"") is None
     with pytest.raises(ParseError, match="oldest snapshot"):
         read_horizon(b"demon\tx\t0\t\t1\t0\n")
+
+
+def test_limits_of_a_group_and_of_all_above_it_hold_for_a_process():
+    assert group_files("0::/system.slice/postgresql.service\n") == (
+        "/sys/fs/cgroup/system.slice/postgresql.service/cpu.stat",
+        "/sys/fs/cgroup/system.slice/cpu.stat",
+        "/sys/fs/cgroup/unified/system.slice/postgresql.service/cpu.stat",
+        "/sys/fs/cgroup/unified/system.slice/cpu.stat",
+    )
+    found = group_files("4:cpu,cpuacct:/docker/7\n5:memory:/docker/8\n0::/\n")
+    assert found == (
+        "/sys/fs/cgroup/cpu/docker/7/cpu.stat",
+        "/sys/fs/cgroup/cpu/docker/cpu.stat",
+        "/sys/fs/cgroup/cpu,cpuacct/docker/7/cpu.stat",
+        "/sys/fs/cgroup/cpu,cpuacct/docker/cpu.stat",
+    )
+
+
+@pytest.mark.parametrize("text", ["", "x", "0::", "0::relative", "0::/../../etc", "a:b:c:d", "0::/\n"])
+def test_strange_memberships_lead_nowhere(text):
+    assert group_files(text) == ()
+
+
+def test_withheld_cpu_time_is_read_of_both_versions():
+    second = b"usage_usec 5\nnr_throttled 2\nthrottled_usec 1500000\n"
+    first = b"nr_periods 10\nnr_throttled 3\nthrottled_time 2500000000\n"
+    assert throttled_seconds({"a": second, "b": first}) == pytest.approx(4.0)
+    assert throttled_seconds({"a": b"usage_usec 5\n"}) is None
+    assert throttled_seconds({}) is None
+
+
+def test_withheld_cpu_time_is_a_rate_of_the_host():
+    reader, path = HostReader(), "/sys/fs/cgroup/x/cpu.stat"
+    stat = {"/proc/stat": b"cpu  1 1 1 1 1 1 1 1\nctxt 5\nprocs_running 1\n"}
+    reader.read({**stat, path: b"throttled_usec 1000000\n"}, 1.0)
+    assert reader.read({**stat, path: b"throttled_usec 4000000\n"}, 3.0)["cpu_throttled"] == pytest.approx(1.5)
+    assert "cpu_throttled" not in reader.read({**stat, path: b"throttled_usec 0\n"}, 4.0), "another group"

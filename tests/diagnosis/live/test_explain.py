@@ -224,6 +224,20 @@ def test_a_statement_that_was_not_there_before_is_no_slowdown_even_if_it_has_not
     assert explain(value, before).outcome is Outcome.OTHER_MIX
 
 
+def test_counts_that_tell_little_of_the_load_make_no_other_mix():
+    draws = np.random.default_rng(2)
+    common = {"counted": 120.0, "statements": {"select": use(600, 1.2), "update": use(240, 30.0)}}
+    value = window({CPU: poisson(draws, 0.1, 120), LOCK: [8] * 120}, [2.0, 1.0] * 60, transactions=180.0, **common)
+    common = {"counted": 240.0, "statements": {"select": use(24_000, 48.0), "update": use(240, 0.1)}}
+    before = window(
+        {CPU: poisson(draws, 0.4, 240), LOCK: [0, 1] * 120}, draws.normal(100, 5, 240).tolist(), transactions=24_000.0,
+        **common,
+    )  # fmt: skip
+    found = explain(value, before)
+    assert sum(each.by_mix for each in found.calls) > 0.5 * sum(each.difference for each in found.calls) > 0
+    assert found.outcome is Outcome.INCIDENT
+
+
 def test_where_little_was_seen_before_a_statement_may_have_been_there():
     draws = np.random.default_rng(2)
     value = window({LOCK: [4, 5, 6] * 40}, draws.normal(40, 5, 120).tolist())

@@ -9,13 +9,22 @@ from typing import Final
 
 from pgstrata.app.watching.host_feed import HostFeed
 from pgstrata.app.watching.server import LiveServer
-from pgstrata.collectors.live.relations import RelationsReader
+from pgstrata.app.watching.ticker import Dues
+from pgstrata.collectors.live.relations import RelationsReader, relations_period
 from pgstrata.collectors.live.statements import StatementsReader
-from pgstrata.errors import SqlError
+from pgstrata.errors import PgstrataError, SqlError
 from pgstrata.ports.session import ServerSession
 
 _PATIENCE: Final = 5.0
 """Seconds after which a server that does not answer is given up; its own statement_timeout is shorter."""
+_LONGEST_WAIT: Final = 30
+"""Seconds between two attempts to connect."""
+_REFUSED_WAIT: Final = 300
+"""The same where the server does not let the recorder in: what counts failures must not lock its role."""
+_REFUSED: Final = ("authentication failed", "pg_hba.conf", "does not exist", "not permitted to log in")
+_COMMITS: Final = "commits"
+_MOST_OWED: Final = 50.0
+"""The recorder's own transactions that may still be missing from what the server has counted: those of ten seconds."""
 _NOT_PREPARED: Final = frozenset({"26000", "42P05", "0A000"})
 """SQLSTATEs of a prepared statement that is not there, is there already, or does not fit any more.
 
@@ -37,6 +46,7 @@ class Connected:
     counted: float = 0.0
     relations: RelationsReader = field(default_factory=RelationsReader)
     related: float = 0.0
+    _owed: float = 0.0
     _prepared: set[str] = field(default_factory=set)
     _plain: bool = False
 
@@ -45,11 +55,31 @@ class Connected:
         """Codes of what is not seen by it."""
         return self.server.limits(host=self.feed is not None, log=self.feed is None or self.feed.reads_log)
 
+    def without_own(self, rates: Mapping[str, float], seconds: float) -> Mapping[str, float]:
+        """Rates of the server over some seconds, of transactions those that are not the recorder's own.
+
+        Servers count a session's transactions up to some seconds late: what is missing of the recorder's own is
+        taken from what is counted next.
+        """
+        own, self.asked, self._owed = self._owed + self.asked, 0, 0.0
+        if (rate := rates.get(_COMMITS)) is None:
+            return rates
+        self._owed = min(_MOST_OWED, max(0.0, own - rate * seconds))
+        return {**rates, _COMMITS: max(0.0, rate - own / seconds)}
+
     def forget(self) -> None:
         """Time has passed that nobody knows the length of: the next looks are the first."""
         self.counters = None
         self.statements.forget()
         self.relations.forget()
+
+    def wants_relations(self, dues: Dues, soon: int, moment: int) -> bool:
+        """Whether tables are due; the first two looks come soon, so that a short recording has an interval, too."""
+        period = relations_period(int(self.server.said["catalogue"]))
+        if period is None:
+            return False
+        early = dues.come("relations soon", soon, moment) and self.relations.looks < 2  # noqa: PLR2004
+        return dues.come("relations", period, moment) or early
 
     def look(self, statement: str) -> bytes:
         """Ask what is asked again and again: the server prepares it once, where the connection allows it."""
@@ -72,3 +102,29 @@ class Connected:
         """Ask once; each statement is a transaction of the recorder's own, and counted as such."""
         self.asked += 1
         return self.session.rows(statement, timeout=_PATIENCE)
+
+
+@dataclass(slots=True)
+class Absence:
+    """The time without a connection: since when, when to try again, and what was told; by a clock that never jumps."""
+
+    since: float = 0.0
+    again: float = 0.0
+    _wait: int = 1
+    _told: str = ""
+
+    @classmethod
+    def begin(cls, now: float, why: str) -> Absence:
+        """The connection was lost, which is told."""
+        return cls(since=now, again=now + 1, _told=why)
+
+    def last(self, now: float, error: PgstrataError) -> str:
+        """It could not be opened again; what to say of it, empty where that was told or may soon be over."""
+        refused = any(words in error.what for words in _REFUSED)
+        self._wait = _REFUSED_WAIT if refused else min(_LONGEST_WAIT, 2 * self._wait)
+        self.again = now + self._wait
+        if self._wait < _LONGEST_WAIT or error.what == self._told:
+            return ""
+        self._told = error.what
+        remedy = f" ({error.remedy})" if error.remedy else ""
+        return f"still no connection: {error.what}; trying again every {self._wait} s{remedy}"

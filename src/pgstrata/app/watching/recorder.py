@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
-from pgstrata.app.watching.connection import Connected
+from pgstrata.app.watching.connection import Absence, Connected
 from pgstrata.app.watching.followers import Followers
 from pgstrata.app.watching.host_feed import HostFeed, require_host
 from pgstrata.app.watching.parts import Part, Parts
-from pgstrata.app.watching.server import LiveServer, observe_server
-from pgstrata.app.watching.ticker import Ticker
+from pgstrata.app.watching.server import LiveServer, compare_servers, observe_server
+from pgstrata.app.watching.ticker import Dues, Ticker
 from pgstrata.collectors.live.counters import (
     counters_period,
     counters_statement,
@@ -22,8 +23,8 @@ from pgstrata.collectors.live.counters import (
     server_rates,
 )
 from pgstrata.collectors.live.horizon import horizon_statement, read_horizon
-from pgstrata.collectors.live.log import log_statement, read_log_place
-from pgstrata.collectors.live.relations import keep_busiest, relations_period, relations_statement
+from pgstrata.collectors.live.log import LOG_RIGHT, log_statement, read_log_place
+from pgstrata.collectors.live.relations import keep_busiest, relations_statement
 from pgstrata.collectors.live.sessions import SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
     IDENTITIES_SINCE,
@@ -44,6 +45,7 @@ from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, Follower, RecordedSecond
 from pgstrata.ports.session import ServerSession
 from pgstrata.report.live.limits import say_limits
+from pgstrata.store.archives.schema import ArchiveBusyError
 from pgstrata.store.archives.writer import ArchiveWriter
 
 STATEMENTS: Final = 10
@@ -51,15 +53,9 @@ STATEMENTS: Final = 10
 _FLUSH: Final = 5
 """Seconds of which a kill loses the last at most."""
 _TIDY: Final = 60
-_LONGEST_WAIT: Final = 30
-"""Seconds between two attempts to connect."""
-_REFUSED_WAIT: Final = 300
-"""The same where the server does not let the recorder in: what counts failures must not lock its role."""
-_REFUSED: Final = ("authentication failed", "pg_hba.conf", "does not exist", "not permitted to log in")
 _MOST_TEXTS: Final = 200
 _MOST_KNOWN: Final = 20_000
 """Statements whose texts are remembered."""
-_COMMITS: Final = "commits"
 
 Connect = Callable[[], ServerSession]
 Tell = Callable[[str], None]
@@ -90,10 +86,7 @@ class Recorder:
     there: HostFeed | None = None
     looks: int = 0
     _connected: Connected | None = None
-    _lost_since: float = 0.0
-    _next_try: float = 0.0
-    _wait: int = 1
-    _refusal: str = ""
+    _absence: Absence = field(default_factory=Absence)
     _server: LiveServer | None = None
     _sessions: SessionsReader = field(default_factory=SessionsReader)
     _identities: dict[str, str] = field(default_factory=dict)
@@ -101,7 +94,7 @@ class Recorder:
     _feed: HostFeed | None = None
     _full: bool = False
     _second: RecordedSecond = field(default_factory=lambda: RecordedSecond(moment=0))
-    _dues: dict[str, int] = field(default_factory=dict)
+    _dues: Dues = field(default_factory=Dues)
     _parts: Parts = field(init=False)
     _followers: Followers = field(init=False)
 
@@ -137,13 +130,14 @@ class Recorder:
             while end is None or self.ticker.passed() < end:
                 self.step(self.ticker.wait())
         finally:
-            now = int(self.ticker.now())
-            self._event(EventKind.STOPPED)
-            self._save(now)
-            self._tidy(now)
-            if self._connected is not None:
-                self._connected.session.close()
-            self._followers.close()
+            with ExitStack() as ending:
+                ending.callback(self._followers.close)
+                if self._connected is not None:
+                    ending.callback(self._connected.session.close)
+                now = int(self.ticker.now())
+                self._event(EventKind.STOPPED)
+                self._save(now)
+                self._tidy(now)
 
     def step(self, moment: int) -> None:
         """What is due at a second."""
@@ -162,18 +156,14 @@ class Recorder:
         except SessionLostError as error:
             self._lose(error)
         self._followers.follow(replace(self._second, took=self.ticker.passed() - begun))
-        if self._is_due("save", _FLUSH, moment):
+        if self._dues.come("save", _FLUSH, moment):
             self._save(moment)
-        if self._is_due("tidy", _TIDY, moment):
+        if self._dues.come("tidy", _TIDY, moment):
             self._tidy(moment)
 
-    def _is_due(self, what: str, period: int, moment: int) -> bool:
-        """Whether a multiple of the period has come since somebody asked, also where that second itself was missed."""
-        before, now = self._dues.get(what), moment // period
-        self._dues[what] = now
-        return moment % period == 0 if before is None else before != now
-
     def _miss(self, part: Part, why: str, remedy: str) -> None:
+        if not self.query_text:
+            why = why.partition(": ")[0]  # an answer of an unknown shape is quoted
         self._event(EventKind.MISSED, f"{part}: {why}")
         self.tell(f"{part} could not be read: {why}; this is tried again{f' ({remedy})' if remedy else ''}")
 
@@ -205,7 +195,8 @@ class Recorder:
     def _aim(self, connected: Connected | None) -> None:
         """Ask the server where its log is; it may have begun another one."""
         if connected is not None and self._feed is not None:
-            self._feed.aim(read_log_place(connected.look(log_statement())))
+            named = connected.look(LOG_RIGHT).strip() == b"t"
+            self._feed.aim(read_log_place(connected.look(log_statement(named=named))))
 
     def _add_facts(self, connected: Connected) -> Mapping[str, str]:
         facts = {**connected.server.facts(connected.limits), "query_text": str(int(self.query_text))}
@@ -216,14 +207,13 @@ class Recorder:
         assert self._connected is not None
         self._connected.session.close()
         self._connected = None
-        self._lost_since, self._wait, self._refusal = self.ticker.passed(), 1, error.what
-        self._next_try = self._lost_since + self._wait
+        self._absence = Absence.begin(self.ticker.passed(), error.what)
         self._event(EventKind.LOST, error.what)
         self.tell(f"connection lost: {error.what}; trying again")
 
     def _try_again(self) -> None:
         """ArchiveError, HostNotFitError: what answers now is not what was recorded, or must not be."""
-        if self.ticker.passed() < self._next_try:
+        if self.ticker.passed() < self._absence.again:
             return
         before = self._server
         try:
@@ -231,51 +221,31 @@ class Recorder:
         except PgstrataError as error:
             if isinstance(error, (ArchiveError, HostNotFitError)) and not isinstance(error, DiskFullError):
                 raise
-            self._wait_longer(error)
+            if said := self._absence.last(self.ticker.passed(), error):
+                self.tell(said)
             return
-        away = self.ticker.passed() - self._lost_since
-        restarted = before is not None and abs(connected.server.started - before.started) > 1
+        away = self.ticker.passed() - self._absence.since
+        restarted, said = compare_servers(before, connected.server)
         self._event(EventKind.RESTARTED if restarted else EventKind.CONNECTED, connected.server.said["version"])
-        said = ""
-        if restarted:
-            moved = before is not None and before.said["address"] != connected.server.said["address"]
-            said = "another server with the same data answers; " if moved else "the server was restarted; "
         self.tell(f"{said}connected again after {away:.0f} s")
-
-    def _wait_longer(self, error: PgstrataError) -> None:
-        refused = any(words in error.what for words in _REFUSED)
-        self._wait = _REFUSED_WAIT if refused else min(_LONGEST_WAIT, 2 * self._wait)
-        self._next_try = self.ticker.passed() + self._wait
-        if self._wait >= _LONGEST_WAIT and error.what != self._refusal:
-            self._refusal = error.what
-            remedy = f" ({error.remedy})" if error.remedy else ""
-            self.tell(f"still no connection: {error.what}; trying again every {self._wait} s{remedy}")
 
     # ------------------------------------------------------------------------------------------------- looks
 
     def _look(self, connected: Connected, moment: int) -> None:
         attempt = self._parts.attempt
-        if self._is_due("server", _TIDY, moment):
+        if self._dues.come("server", _TIDY, moment):
             attempt(Part.SERVER, lambda: self._observe_again(connected))
         server = connected.server
         attempt(Part.SESSIONS, lambda: self._look_at_sessions(connected, moment))
-        if self._is_due("counters", counters_period(server.version, int(server.said["catalogue"])), moment):
+        if self._dues.come("counters", counters_period(server.version, int(server.said["catalogue"])), moment):
             attempt(Part.COUNTERS, lambda: self._count(connected, moment))
-        if self._is_due("statements", STATEMENTS, moment):
+        if self._dues.come("statements", STATEMENTS, moment):
             if server.counts_statements:
                 attempt(Part.STATEMENTS, lambda: self._count_statements(connected, moment))
             attempt(Part.TEXTS, lambda: self._ask_texts(connected, set()))
             attempt(Part.HORIZON, lambda: self._look_at_horizon(connected, moment))
-        if self._is_due_for_relations(connected, moment):
+        if connected.wants_relations(self._dues, STATEMENTS, moment):
             attempt(Part.RELATIONS, lambda: self._count_relations(connected, moment))
-
-    def _is_due_for_relations(self, connected: Connected, moment: int) -> bool:
-        """The first two looks come soon, so that there is an interval of a short recording, too."""
-        period = relations_period(int(connected.server.said["catalogue"]))
-        if period is None:
-            return False
-        soon = self._is_due("relations soon", STATEMENTS, moment)
-        return self._is_due("relations", period, moment) or (soon and connected.relations.looks < 2)  # noqa: PLR2004
 
     def _observe_again(self, connected: Connected) -> None:
         """Rights, extensions and the role of a server change while it is recorded."""
@@ -301,7 +271,7 @@ class Recorder:
 
     def _count_relations(self, connected: Connected, moment: int) -> None:
         found = connected.relations.read(connected.look(relations_statement()))
-        taken, before = self.ticker.now(), connected.related
+        taken, before = self.ticker.passed(), connected.related
         connected.related = taken
         if found is not None:
             self.archive.add_relations(moment, taken - before, keep_busiest(found))
@@ -325,15 +295,14 @@ class Recorder:
     def _count(self, connected: Connected, moment: int) -> None:
         now = read_counters(connected.look(counters_statement(connected.server.version)))
         taken, before = self.ticker.passed(), connected.counters
-        seconds, own = taken - connected.moment, connected.asked
-        connected.counters, connected.moment, connected.asked = now, taken, 0
+        seconds = taken - connected.moment
+        connected.counters, connected.moment = now, taken
         if before is None or seconds <= 0:
+            connected.asked = 0
             return
         if views := reset_views(before, now):
             self._event(EventKind.RESET, ", ".join(views))
-        rates = dict(server_rates(before, now, seconds))
-        if _COMMITS in rates:
-            rates[_COMMITS] = max(0.0, rates[_COMMITS] - own / seconds)
+        rates = connected.without_own(server_rates(before, now, seconds), seconds)
         self.archive.add_server(moment, seconds, rates)
         self._second = replace(self._second, server=rates, server_seconds=seconds)
 
@@ -363,10 +332,12 @@ class Recorder:
 
     def _ask_texts(self, connected: Connected, identities: set[str]) -> None:
         """Texts of statements that have none yet; asked for once, whether the server has them or not."""
-        self._wanted |= identities
-        unknown = sorted(identity for identity in self._wanted if identity not in self._identities)[:_MOST_TEXTS]
+        if len(self._identities) > _MOST_KNOWN:
+            self._identities.clear()
+        wanted = (*sorted(identities), *sorted(self._wanted - identities))
         self._wanted.clear()
-        asked = [identity for identity in unknown if identity.lstrip("-").isdecimal()]
+        unknown = (each for each in wanted if each not in self._identities and each.lstrip("-").isdecimal())
+        asked = list(islice(unknown, _MOST_TEXTS))
         if not asked:
             return
         server = connected.server
@@ -376,8 +347,6 @@ class Recorder:
         running = [identity for identity in asked if identity not in found]
         if running and server.version >= IDENTITIES_SINCE:
             found |= read_texts(connected.rows(running_statement(running)))
-        if len(self._identities) > _MOST_KNOWN:
-            self._identities.clear()
         self._identities |= {identity: found.get(identity, "") for identity in asked}
         if self.query_text:
             texts = {
@@ -398,7 +367,7 @@ class Recorder:
             self._followers.note(event)
         if found.rates:
             self.archive.add_host(moment, found.seconds, found.rates)
-            self._second = replace(self._second, host=found.rates)
+            self._second = replace(self._second, host=found.rates, host_seconds=found.seconds)
 
     # ----------------------------------------------------------------------------------------------- archive
 
@@ -410,17 +379,21 @@ class Recorder:
     def _save(self, moment: int) -> None:
         try:
             self.archive.flush(moment)
-        except DiskFullError as error:
+        except (DiskFullError, ArchiveBusyError) as error:
             if not self._full:
-                self.tell(f"{error.what}: new records are kept in memory for a while; free some space")
+                self.tell(f"{error.what}: new records are kept in memory for a while; {error.remedy}")
             self._full = True
         else:
             self._full = False
             self._followers.saved(moment)
 
     def _tidy(self, moment: int) -> None:
-        with suppress(DiskFullError):
+        with suppress(DiskFullError, ArchiveBusyError):
             found = self.archive.tidy(moment)
+            if found is not None and found.forgot:
+                # texts that are gone from the archive have to be learnt again
+                self._identities.clear()
+                self._sessions.forget()
             if found is not None and found.by_size:
                 self._event(EventKind.THINNED)
                 self.tell("the archive has reached its size limit: its oldest records were thinned")

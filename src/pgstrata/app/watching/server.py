@@ -121,3 +121,11 @@ def observe_server(session: ServerSession) -> LiveServer:
     with suppress(SqlError):
         system = session.rows(_SYSTEM).decode().strip()
     return LiveServer(said=said, system=system)
+
+
+def compare_servers(before: LiveServer | None, now: LiveServer) -> tuple[bool, str]:
+    """Whether another postmaster answers than the one that was lost, and what to say of it."""
+    if before is None or abs(now.started - before.started) <= 1:
+        return False, ""
+    moved = before.said["address"] != now.said["address"]
+    return True, "another server with the same data answers; " if moved else "the server was restarted; "

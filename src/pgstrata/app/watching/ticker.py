@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.ports.host import Clock
@@ -58,3 +58,16 @@ class Ticker:
         if abs(away) >= STEP:
             self._offset += away
             self._stepped += away
+
+
+@dataclass(slots=True)
+class Dues:
+    """What has to be done at each multiple of a period."""
+
+    _done: dict[str, int] = field(default_factory=dict)
+
+    def come(self, what: str, period: int, moment: int) -> bool:
+        """Whether a multiple of the period has come since somebody asked, also where that second itself was missed."""
+        before, now = self._done.get(what), moment // period
+        self._done[what] = now
+        return moment % period == 0 if before is None else before != now

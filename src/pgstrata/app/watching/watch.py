@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -10,13 +11,16 @@ from typing import Final
 
 from pgstrata.app.machine import open_machine
 from pgstrata.app.running_server import make_read_only, parse_dsn
+from pgstrata.app.watching.alarms import Alarms
 from pgstrata.app.watching.cost import CostReader
 from pgstrata.app.watching.endpoint import Endpoint, Listen
+from pgstrata.app.watching.hook import Hook, parse_hook
 from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed
 from pgstrata.app.watching.metrics import measure
 from pgstrata.app.watching.recent import Recent
 from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
+from pgstrata.diagnosis.live.detection import WEEK
 from pgstrata.errors import UsageError
 from pgstrata.experiment.hosts import parse_host
 from pgstrata.experiment.keys import WrongValueError
@@ -39,6 +43,7 @@ class WatchTask:
 
     `seconds` None is until it is interrupted. `host` is the machine on which the server runs, written as in an
     experiment; None: this one, if the server is reached at one of its addresses. `listen` is where metrics are offered.
+    `on_incident` is a command that is run when an incident begins and ends, `rate` the false alarms per second.
     """
 
     dsn: str
@@ -48,6 +53,8 @@ class WatchTask:
     seconds: float | None = None
     host: str | None = None
     listen: Listen | None = None
+    on_incident: str | None = None
+    rate: float = 1 / WEEK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +90,7 @@ def watch(
     """
     _check(task.keep)
     destination = _destination(task.host)
+    words = None if task.on_incident is None else parse_hook(task.on_incident)
     address = make_read_only(parse_dsn(task.dsn), statement_timeout=_TIMEOUT)
     recent = Recent()
     with open_machine(lambda _: None) as machine, ExitStack() as ending:
@@ -93,6 +101,8 @@ def watch(
             ending.callback(there.close)
         archive = ArchiveWriter.open(task.archive, task.keep)
         ending.callback(archive.close)
+        hook = None if words is None else Hook(words, task.archive.absolute(), os.environ, (task.dsn,))
+        alarms = Alarms(task.archive, tell, rate=task.rate, hook=hook, query_text=task.query_text)
         recorder = Recorder(
             connect=lambda: PsqlSession(LocalDialogue, tools, address),
             here=OpenedHostFeed(machine.here, ticker.passed),
@@ -101,13 +111,15 @@ def watch(
             ticker=ticker,
             tell=tell,
             query_text=task.query_text,
-            followers=(*followers, recent) if task.listen else followers,
+            followers=(alarms, *followers, *((recent,) if task.listen else ())),
         )
+        alarms.announce = recorder.alarm
         url = ""
         if task.listen:
             endpoint = open_endpoint(task.listen, recorder, recent)
             ending.callback(endpoint.close)
             url = endpoint.url
+        alarms.catch_up()
         server = recorder.begin()
         begun(Watching(version=server.said["version"], limits=recorder.limits, metrics=url))
         try:

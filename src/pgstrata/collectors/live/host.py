@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from pgstrata.collectors.live.group import throttled_seconds
 from pgstrata.collectors.procfs.samples import HostSample
 from pgstrata.collectors.procfs.series import rates, sum_disks
 from pgstrata.collectors.procfs.snapshot import DEFAULT_TICKS, Counters, read_counters
@@ -14,6 +15,7 @@ FILES: Final = tuple(
     f"/proc/{name}"
     for name in ("stat", "vmstat", "meminfo", "diskstats", "pressure/cpu", "pressure/io", "pressure/memory")
 )
+_THROTTLED: Final = "cpu_throttled"
 _WANTED: Final = {
     "stat": ("cpu ", "ctxt ", "procs_"),
     "vmstat": ("pgfault ", "pgmajfault "),
@@ -28,22 +30,32 @@ class HostReader:
     seconds: float = 0.0
     _last: Counters | None = None
     _moment: float = 0.0
+    _throttled: float | None = None
     ticks: int = field(default=DEFAULT_TICKS)
 
     def read(self, contents: Mapping[str, bytes], moment: float) -> Mapping[str, float] | None:
         """Rates since the last look, in base units; None at the first, or where nothing can be read.
 
         Args:
-            contents: of `FILES`, those that could be read.
+            contents: of `FILES` and of the server's `group_files`, those that could be read.
             moment: seconds of a clock that does not jump.
         """
-        now = _count(contents)
+        now = _count({path: content for path, content in contents.items() if path in FILES})
         last, before = self._last, self._moment
         self._last, self._moment, self.seconds = now, moment, moment - before
+        withheld = self._grown_throttling(contents)
         if last is None or not now or moment <= before:
             return None
-        found = rates(last, now, moment - before, self.ticks)
+        found = dict(rates(last, now, moment - before, self.ticks))
+        if withheld is not None:
+            found[_THROTTLED] = withheld / (moment - before)
         return {name: value for name, value in found.items() if value == value}  # noqa: PLR0124 - NaN is left out
+
+    def _grown_throttling(self, contents: Mapping[str, bytes]) -> float | None:
+        """CPU seconds that limits withheld since the last look."""
+        now = throttled_seconds({path: content for path, content in contents.items() if path not in FILES})
+        before, self._throttled = self._throttled, now
+        return None if now is None or before is None or now < before else now - before
 
 
 def _count(contents: Mapping[str, bytes]) -> Counters:

@@ -53,7 +53,7 @@ class SessionsReader:
         for line in whole_lines(rows):
             words = line.rsplit("\t", _COLUMNS - _CLASS)
             try:
-                classed, pid, held = words[0], int(words[1]), int(words[2])
+                classed, pid, held = words[0], int(words[1]), max(0, int(words[2]))
                 behind = tuple(map(int, words[3].split()))
             except (IndexError, ValueError):
                 raise ParseError(f"unknown shape of a session: {line[:200]!r}") from None
@@ -64,6 +64,10 @@ class SessionsReader:
                 waiting.append((pid, known, behind))
         blocked = Counter(_find_root(pid, known, seen) for pid, known, _ in waiting)
         return SessionsLook(counts=counts, blocked=blocked)
+
+    def forget(self) -> None:
+        """Texts are told again."""
+        self._known.clear()
 
     def _learn(self, classed: str) -> SessionClass:
         words = classed.split("\t")

@@ -195,7 +195,7 @@ def judge(throughput: Change, load: Change, time: Change, familiar: Change, call
     if throughput.ratio is None or time.ratio is None:
         return Outcome.UNKNOWN
     if _is(time, 1):
-        if _other_mix(calls) or not _is(familiar, 1):
+        if _other_mix(calls, load) or not _is(familiar, 1):
             return Outcome.OTHER_MIX
         return Outcome.SATURATED if _is(throughput, 1) else Outcome.INCIDENT
     if _is(throughput, 1):
@@ -212,9 +212,14 @@ def _is(change: Change, sign: int) -> bool:
     return sign * (math.log(change.value) - math.log(change.reference)) > math.log1p(EFFECT)
 
 
-def _other_mix(calls: Sequence[CallsChange]) -> bool:
-    """Whether most of the extra time is that of calls beyond the former mix, and little that of slower calls."""
+def _other_mix(calls: Sequence[CallsChange], load: Change) -> bool:
+    """Whether most of the extra time is that of calls beyond the former mix, and little that of slower calls.
+
+    Calls count when they end: what was counted has to tell of most of the extra load.
+    """
     total = sum(each.difference for each in calls)
     mix = sum(each.by_mix for each in calls)
     slower = sum(each.by_latency for each in calls)
+    if total <= _MOSTLY * (load.value - load.reference):
+        return False
     return total > 0 and mix > _MOSTLY * total and slower < (1 - _MOSTLY) * total

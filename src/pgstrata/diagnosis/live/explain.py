@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
+from pgstrata.diagnosis.live.causes import find_causes
 from pgstrata.diagnosis.live.changes import (
     choose_cutting,
     judge,
@@ -44,7 +46,7 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
     _, _, familiar = main_changes(keep_familiar(value, reference), reference, cutting)
     outcome = judge(throughput, load, time, familiar, calls)
     told = outcome in _WITH_ONSET and (load.resolved or outcome is Outcome.STALLED)
-    return Explanation(
+    found = Explanation(
         window=window_facts(value),
         comparison=window_facts(reference),
         outcome=outcome,
@@ -65,6 +67,7 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
         relations=change_relations(value, reference),
         horizons=value.horizons,
     )
+    return replace(found, causes=find_causes(value, reference, found))
 
 
 def window_facts(window: ArchiveWindow) -> WindowFacts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pgstrata.model.archive import Span
@@ -29,24 +29,35 @@ _TICKS: Final = 8
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
 
-def draw_courses(courses: Courses, window: Span, comparison: Span | None) -> Figure:
-    """Two panels below each other along the same clock."""
+def draw_courses(
+    courses: Courses, windows: Sequence[Span], comparison: Span | None = None, said: str | None = None
+) -> Figure:
+    """Two panels below each other along the same clock.
+
+    Args:
+        courses: what is drawn.
+        windows: shaded.
+        comparison: marked by its edges.
+        said: what the windows are, for those who do not see them; None: there is one.
+    """
     names = [name for name, _ in courses.load]
     length = courses.starts[1] - courses.starts[0] if len(courses.starts) > 1 else 1
     first = courses.starts[0]
     rows = [*_load_rows(courses, first, length), *_throughput_rows(courses, first, length)]
     spans = [(comparison, "compared with")] if comparison is not None else []
     last = courses.starts[-1] + length - first
-    for span, kind in [*spans, (window, "window")]:
-        rows.append({"panel": "span", "kind": kind, "time": max(0, span.begin - first), "until": span.end - first})
+    for span, kind in [*spans, *((window, "window") for window in windows)]:
+        until = min(last, span.end - first)
+        rows.append({"panel": "span", "kind": kind, "time": max(0, span.begin - first), "until": until})
     x = _clock(first, last)
     chart = {
         "data": {"name": "rows"},
         "vconcat": [_load_panel(names, x), _throughput_panel(x)],
         "spacing": 14,
     }
-    said = f"Load by class of wait events and throughput over time; the window is {say_window(window)}."
-    return vega.figure("Load by what sessions waited for, and throughput", said, chart, rows)
+    marked = f"the window is {say_window(windows[0])}" if said is None else said
+    text = f"Load by class of wait events and throughput over time; {marked}."
+    return vega.figure("Load by what sessions waited for, and throughput", text, chart, rows)
 
 
 def _load_rows(courses: Courses, first: int, length: int) -> Iterator[dict[str, Any]]:

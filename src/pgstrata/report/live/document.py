@@ -19,6 +19,7 @@ from pgstrata.report.blocks.model import (
     end,
 )
 from pgstrata.report.figures.live import draw_courses
+from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.relations import horizon_blocks, relation_changes
@@ -32,7 +33,6 @@ from pgstrata.report.live.tables import (
     texts_table,
 )
 from pgstrata.report.live.words import (
-    answer_sentences,
     doubt_sentences,
     name_application,
     name_event,
@@ -70,7 +70,7 @@ def make_explanation(found: Explained, version: str) -> Document:
 
 def _sections(found: Explained) -> Iterator[Block]:
     why, texts = found.explanation, found.texts
-    chart = draw_courses(why.courses, why.window.span, why.comparison.span)
+    chart = draw_courses(why.courses, (why.window.span,), why.comparison.span)
     yield Section("What changed", (main_table((why.throughput, why.load, why.time)), chart), brief=True)
     if why.rows:
         load = load_table(why.rows, why.load, texts)

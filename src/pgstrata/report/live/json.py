@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pgstrata.model.archive import SessionClass
+from pgstrata.model.causes import Cause
 from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, RootBlocker, WindowFacts
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.live.answer import answer_sentences
+from pgstrata.report.live.causes import say_cause
 from pgstrata.report.live.relations import change_json, horizon_json
-from pgstrata.report.live.words import answer_sentences, doubt_sentences
+from pgstrata.report.live.words import doubt_sentences
 
 _ROW: Final = "part event statement application value reference difference interval resolved samples"
 _CALLS: Final = (
@@ -29,6 +33,7 @@ def explanation_json(found: Explained) -> str:
             "answer": list(answer_sentences(found)),
             "warnings": list(doubt_sentences(found)),
             "limits": list(found.facts.limits),
+            "causes": [cause_json(cause, found.texts) for cause in why.causes],
             "window": window_json(why.window),
             "comparison": window_json(why.comparison),
             "onset": pick_fields(why.onset, "begin begin_interval end end_interval"),
@@ -70,8 +75,22 @@ def load_row_json(row: LoadRow) -> Mapping[str, Any]:
 
 def blocker_json(blocker: RootBlocker) -> Mapping[str, Any]:
     """A head of chains of those that block."""
-    root = "kind database role application state wait_type event statement"
-    return {**pick_fields(blocker, "pids held value reference"), "root": pick_fields(blocker.root, root)}
+    return {**pick_fields(blocker, "pids held value reference"), "root": _session(blocker.root)}
+
+
+def _session(session: SessionClass | None) -> Mapping[str, Any]:
+    return pick_fields(session, "kind database role application state wait_type event statement")
+
+
+def cause_json(cause: Cause, texts: Mapping[str, str]) -> Mapping[str, Any]:
+    """A cause, for programs."""
+    return {
+        **pick_fields(cause, "kind share event statements pids"),
+        "session": None if cause.session is None else _session(cause.session),
+        "horizon": None if cause.horizon is None else horizon_json(cause.horizon),
+        "evidence": [pick_fields(each, "code name value reference") for each in cause.evidence],
+        "said": say_cause(cause, texts),
+    }
 
 
 def calls_json(change: CallsChange) -> Mapping[str, Any]:

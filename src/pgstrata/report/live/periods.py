@@ -148,8 +148,11 @@ def _sections(found: FoundPeriods) -> Iterator[Block]:
     yield Section("All in all", (_main_table((both.throughput, both.load, both.time)),), brief=True)
     before, after = both.courses
     charts = (
-        Section("Comparison window", (draw_courses(before, both.comparison.span, None),)),
-        Section("Window", (draw_courses(after, both.window.span, None),)),
+        Section(
+            "Comparison window",
+            (draw_courses(before, (both.comparison.span,)),),
+        ),
+        Section("Window", (draw_courses(after, (both.window.span,)),)),
     )
     yield Section("Over time", charts, parallel=True)
     waits = side_blocks("wait event", load_lines(both.waits, name_event))

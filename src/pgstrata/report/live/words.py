@@ -66,7 +66,7 @@ def name_statement(key: str, texts: Mapping[str, str], width: int = 60) -> str:
     if key == REST:
         return "other statements"
     text = texts.get(key, "")
-    return name_query(text, width) if text else f"query {key}"
+    return name_query(text, width) if text else f"query {readable(key)}"
 
 
 def name_event(row: LoadRow) -> str:
@@ -151,16 +151,20 @@ def render_limit(change: Change) -> str:
         if change.limit is None
         else f"{change.limit * 100:.2g} %"
         if change.limit < 1
-        else f"{change.limit + 1:.2g} times"
+        else f"{render_times(change.limit + 1)} times"
     )
+
+
+def render_times(value: float) -> str:
+    """A multiple with two digits that tell something: 2.3, 34, 1,300."""
+    return render_rate(float(f"{value:.2g}"))
 
 
 # ------------------------------------------------------------------------------------------------ sentences
 
 
-def answer_sentences(found: Explained) -> Iterator[str]:
-    """The answer, the most important first, without full stops."""
-    yield _say_outcome(found)
+def detail_sentences(found: Explained) -> Iterator[str]:
+    """Since when, where the load is, who blocked and what statements did, without full stops."""
     why = found.explanation
     if why.onset is not None:
         yield _say_onset(why.onset)
@@ -172,7 +176,8 @@ def answer_sentences(found: Explained) -> Iterator[str]:
         yield from say_relations(why.relations)
 
 
-def _say_outcome(found: Explained) -> str:
+def say_outcome(found: Explained) -> str:
+    """Whether transactions were slower, with throughput and time of both windows."""
     why, when = found.explanation, say_window(found.explanation.window.span)
     throughput, load, time = why.throughput, why.load, why.time
     per = f"{_seconds(time.value)} per transaction instead of {_seconds(time.reference)}"
@@ -281,7 +286,13 @@ def _say_rows(found: Explained) -> Iterator[str]:
 def _say_blockers(found: Explained) -> Iterator[str]:
     why = found.explanation
     least = max(_FEW_BLOCKED, _MUCH * (why.load.value - why.load.reference))
-    told = [each for each in why.blockers if each.root is not None and each.value - each.reference >= least]
+    # what a cause says is not said again
+    named = {cause.session.application for cause in why.causes if cause.pids and cause.session is not None}
+    told = [
+        each
+        for each in why.blockers
+        if each.root is not None and each.value - each.reference >= least and each.root.application not in named
+    ]
     for blocker in told[:2]:
         yield say_blocker(blocker, found.texts)
 
@@ -314,9 +325,11 @@ def _say_calls(found: Explained) -> Iterator[str]:
         )
         said = ", ".join(f"{render_sessions(part, signed=True)} by {name}" for name, part in parts)
         yield f"Execution time of statements changed by {render_sessions(total, signed=True)} s per second: {said}"
+    named = {key for cause in found.explanation.causes for key in cause.statements}
     for change in changes[:_MOST_TOLD]:
-        if _reads_more(change, total):
-            more = f"{change.blocks_per_call:.3g} blocks a call instead of {change.reference_blocks_per_call:.3g}"
+        if change.statement not in named and _reads_more(change, total):
+            blocks = map(render_rate, (change.blocks_per_call, change.reference_blocks_per_call))
+            more = " blocks a call instead of ".join(blocks)
             yield (
                 f"{name_statement(change.statement, found.texts)} touched {more}: its plan, its parameters or the size "
                 "of its tables changed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +31,12 @@ from pgstrata.model.archive import (
     StatementUse,
     UseCourses,
 )
-from pgstrata.store.archives.schema import COARSE, DETAILED, read_archive
+from pgstrata.model.association import ArchiveSeries
+from pgstrata.model.incidents import LoadStep
+from pgstrata.store.archives.plausible import check_count, check_number, take, too_many
+from pgstrata.store.archives.schema import COARSE, DETAILED, UNKNOWN, ImplausibleError, read_archive
+from pgstrata.store.archives.series import read_load
+from pgstrata.store.archives.steps import read_steps
 from pgstrata.store.archives.tables import ArchiveTable, read_table
 
 MOST_CELLS: Final = 240
@@ -39,11 +45,26 @@ MOST_DETAILED: Final = 2 * 3600
 LONGEST_PAUSE: Final = 5
 """Seconds without a look from which on they are a gap."""
 _MINUTE: Final = 60
+_LATEST: Final = 32_503_680_000
+"""The year 3000, which clocks that are wrong do not reach."""
+_LONGEST_TEXT: Final = 1000
+_MOST_TEXTS: Final = 200_000
+"""The newest ones; an archive has more only if texts hardly ever come again."""
+_MOST_CLASSES: Final = 50_000
+_MOST_STEPS: Final = 1_000_000
+"""Almost two years of minutes."""
+LONGEST_DETAILED: Final = 86_400
+"""Seconds of a window from which on its series are read by the minute."""
+STEP: Final = 10
+"""Seconds of a step of series that are read by the second."""
 _COLUMNS: Final = "kind, database, role, application, state, wait_type, event"
 _LIMITS: Final = "limits"
 _USES: Final = ("calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes")
-_INSIDE: Final = "i.moment - i.seconds / 2 >= :begin AND i.moment - i.seconds / 2 < :end"
-"""Intervals whose middle is in the window."""
+_INSIDE: Final = (
+    "i.moment >= :begin AND i.moment < :end + 7200 "
+    "AND i.moment - i.seconds / 2 >= :begin AND i.moment - i.seconds / 2 < :end"
+)
+"""Intervals whose middle is in the window; none is as long as 2 h, and bounds of `moment` let its index be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +89,9 @@ class ArchiveReader:
             return None
         if end is None:
             (end,) = self._connection.execute(f"SELECT max(moment) + {_MINUTE} FROM look_{COARSE}").fetchone()
-        facts = dict(self._connection.execute("SELECT name, value FROM fact"))
+        for moment in filter(None, (begin, first, end)):
+            check_count(moment, "moment", most=_LATEST)
+        facts = dict(self._connection.execute("SELECT name, substr(value, 1, 10000) FROM fact LIMIT 1000"))
         limits = tuple(filter(None, facts.pop(_LIMITS, "").split()))
         # the first minute of a fresh archive begins before its first second
         earliest = min(each for each in (begin, first) if each is not None)
@@ -79,7 +102,12 @@ class ArchiveReader:
 
     def texts(self) -> Mapping[str, str]:
         """Texts of statements by key, those that are known."""
-        return dict(self._connection.execute("SELECT key, text FROM statement WHERE text <> ''"))
+        query = f"SELECT key, substr(text, 1, {_LONGEST_TEXT}) FROM statement WHERE text <> '' ORDER BY id DESC"
+        return dict(self._connection.execute(f"{query} LIMIT {_MOST_TEXTS}"))
+
+    def steps(self, span: Span, seconds: int) -> list[LoadStep]:
+        """Load and transactions in steps, as `read_steps` does."""
+        return read_steps(self._connection, span, seconds)
 
     def window(self, span: Span, facts: ArchiveFacts, *, most: int = MOST_CELLS) -> ArchiveWindow:
         """What the archive has of a span; one that is read by the minute is widened to whole minutes.
@@ -96,13 +124,16 @@ class ArchiveReader:
         number = max(1, math.ceil((span.end - begin) / cell))
         read = _Read(self._connection, size, Span(begin=begin, end=begin + number * cell), cell, number, span.end)
         uses, counted, transactions = read.statements()
+        looks, sessions = read.looks(), read.sessions()
+        if any(count and not looks[place] for counts in sessions.values() for place, count in enumerate(counts)):
+            raise ImplausibleError("sessions were seen without a look at them")
         relations, relations_counted = read.relations()
         return ArchiveWindow(
             span=Span(begin=begin, end=-(-span.end // unit) * unit),
             unit=unit,
             cell=cell,
-            looks=read.looks(),
-            sessions=read.sessions(),
+            looks=looks,
+            sessions=sessions,
             rates={**read.rates("server", SERVER_RATES), **read.rates("host", HOST_RATES)},
             blocked=read.blocked(),
             statements=uses,
@@ -113,6 +144,28 @@ class ArchiveReader:
             horizons=read.horizons(),
             events=read.events(),
             gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
+        )
+
+    def series(self, span: Span, facts: ArchiveFacts) -> ArchiveSeries:
+        """Load by wait event and rates of a span in steps of 10 s, of a minute where it is longer than a day or old.
+
+        Steps are whole: what is left of one at the end is not read.
+        """
+        coarse = span.seconds > LONGEST_DETAILED or span.begin < facts.detailed_since
+        size, unit, step = (COARSE, _MINUTE, _MINUTE) if coarse else (DETAILED, 1, STEP)
+        begin = -(-span.begin // unit) * unit
+        number = max(0, span.end - begin) // step
+        if number > _MOST_STEPS:
+            raise too_many("steps", _MOST_STEPS)
+        whole = Span(begin=begin, end=begin + number * step)
+        read = _Read(self._connection, size, whole, step, number, whole.end)
+        return ArchiveSeries(
+            span=whole,
+            step=step,
+            unit=unit,
+            looks=read.looks(),
+            load=read_load(self._connection, size, whole, step),
+            rates={**read.rates("server", SERVER_RATES), **read.rates("host", HOST_RATES)},
         )
 
     def table(self, name: str, span: Span, facts: ArchiveFacts, *, by_minute: bool) -> ArchiveTable:
@@ -145,19 +198,26 @@ class _Read:
 
     def looks(self) -> tuple[int, ...]:
         found = [0] * self.number
-        query = "SELECT (moment - :begin) / :cell, sum(looks) FROM look_{size} WHERE moment >= :begin AND moment < :end"
-        for place, looks in self._rows(f"{query} GROUP BY 1"):
-            found[place] = looks
+        query = (
+            "SELECT (moment - :begin) / :cell, sum(looks), min(looks) FROM look_{size} "
+            "WHERE moment >= :begin AND moment < :end GROUP BY 1"
+        )
+        for place, looks, least in self._rows(query):
+            found[place] = check_count(looks, "looks", most=self.cell)
+            check_count(least - 1, "looks")
         return tuple(found)
 
     def sessions(self) -> Mapping[SessionClass, tuple[int, ...]]:
         found: dict[int, list[int]] = {}
         query = (
-            "SELECT (moment - :begin) / :cell, class, sum(sessions) FROM session_{size} "
+            "SELECT (moment - :begin) / :cell, class, sum(sessions), min(sessions) FROM session_{size} "
             "WHERE moment >= :begin AND moment < :end GROUP BY 2, 1"
         )
-        for place, number, sessions in self._rows(query):
-            found.setdefault(number, [0] * self.number)[place] = sessions
+        for place, number, sessions, least in self._rows(query):
+            check_count(least, "sessions")
+            found.setdefault(number, [0] * self.number)[place] = check_count(sessions, "sessions")
+            if len(found) > _MOST_CLASSES:
+                raise too_many("classes of sessions", _MOST_CLASSES)
         classes = self._classes(found.keys())
         together: dict[SessionClass, list[int]] = {}
         for number, counts in found.items():
@@ -166,18 +226,34 @@ class _Read:
         return {session: tuple(counts) for session, counts in together.items()}
 
     def _classes(self, wanted: Collection[int]) -> Mapping[int, SessionClass]:
+        ids = self._ids_of_hashes()
         query = (
             f"SELECT c.id, {', '.join(f'c.{name}' for name in _COLUMNS.split(', '))}, coalesce(s.key, '') "
             "FROM session_class c LEFT JOIN statement s ON s.id = c.statement"
         )
-        return {
+        found = {
             number: SessionClass(
                 kind=kind, database=database, role=role, application=application, state=state, wait_type=wait_type,
-                event=event, statement=key,
+                event=event, statement=ids.get(key, key),
             )
             for number, kind, database, role, application, state, wait_type, event, key in self._rows(query)
             if number in wanted
         }  # fmt: skip
+        if len(found) < len(wanted):
+            raise ImplausibleError("a class of sessions is missing")
+        return found
+
+    def _ids_of_hashes(self) -> Mapping[str, str]:
+        """Ids of statements that were also seen by their texts.
+
+        The server gives a session the id of its statement only once it is analysed: one that waits for the lock of a
+        table before that has none yet.
+        """
+        query = (
+            "SELECT h.key, min(i.key) FROM statement h JOIN statement i ON i.text = h.text "
+            "WHERE h.text <> '' AND h.key GLOB 'q*' AND NOT i.key GLOB 'q*' GROUP BY 1"
+        )
+        return dict(self._rows(query))
 
     def rates(self, table: str, columns: tuple[str, ...]) -> Mapping[str, tuple[float, ...]]:
         means = ", ".join(
@@ -190,7 +266,7 @@ class _Read:
         found = {name: [math.nan] * self.number for name in columns}
         for place, *values in self._rows(query):
             for name, value in zip(columns, values, strict=True):
-                found[name][place] = math.nan if value is None else value
+                found[name][place] = math.nan if value is None else check_number(value, name, negative=True)
         return {name: tuple(values) for name, values in found.items() if any(map(math.isfinite, values))}
 
     def blocked(self) -> Mapping[Blocking, int]:
@@ -198,29 +274,38 @@ class _Read:
             "SELECT class, root, pid, max(held), sum(sessions) FROM blocked_{size} "
             "WHERE moment >= :begin AND moment < :end GROUP BY 1, 2, 3"
         )
-        rows = self._rows(query).fetchall()
-        classes = self._classes({number for row in rows for number in row[:2]})
-        return {
-            Blocking(waiting=classes[waiting], root=classes.get(root), pid=pid, held=held): sessions
-            for waiting, root, pid, held, sessions in rows
-        }
+        rows = take(self._rows(query), "blocked sessions")
+        classes = self._classes({number for row in rows for number in row[:2]} - {UNKNOWN})
+        found: Counter[Blocking] = Counter()
+        for waiting, root, pid, held, sessions in rows:
+            if waiting not in classes:
+                raise ImplausibleError("a class of sessions is missing")
+            check_count(max(0, held), "seconds of a transaction")
+            blocking = Blocking(waiting=classes[waiting], root=classes.get(root), pid=pid, held=max(0, held))
+            found[blocking] += check_count(sessions, "blocked sessions")
+        return dict(found)
 
     def statements(self) -> tuple[Mapping[str, StatementUse], float | None, float]:
         """Sums of all intervals whose middle is in the window, the seconds that they cover, transactions in these."""
         ends = "sum(i.seconds), min(i.moment - i.seconds), max(i.moment)"
         ((seconds, first, last),) = self._rows(f"SELECT {ends} FROM statement_interval i WHERE {_INSIDE}")
         sums = ", ".join(f"sum(u.{name})" for name in _USES)
+        for each in filter(None, (seconds, first, last)):
+            check_number(each, "length of an interval")
         query = (
             f"SELECT s.key, {sums} FROM statement_interval i JOIN statement_use u ON u.moment = i.moment "
             f"JOIN statement s ON s.id = u.statement WHERE {_INSIDE} GROUP BY 1"
         )
         uses = {
             key: StatementUse(calls=calls, seconds=spent, rows=rows, blocks_hit=hit, blocks_read=read, wal_bytes=wal)
-            for key, calls, spent, rows, hit, read, wal in self._rows(query)
+            for key, *counts in take(self._rows(query), "statements")
+            for calls, spent, rows, hit, read, wal in [
+                [check_number(each, "counter of a statement") for each in counts]
+            ]
         }
         committed = f"SELECT sum(commits * seconds) FROM server_{self.size} WHERE moment > ? AND moment <= ?"
         (transactions,) = self.connection.execute(committed, (round(first or 0), last or 0)).fetchone()
-        return uses, seconds, transactions or 0.0
+        return uses, seconds, check_number(transactions or 0.0, "number of transactions")
 
     def use_courses(self, keys: Collection[str]) -> UseCourses:
         """Cells of equally many intervals, as many as the window's cells are long."""
@@ -230,7 +315,7 @@ class _Read:
         )
         seconds = [0.0] * self.number
         for place, covered in self._rows(f"SELECT place, sum(seconds) FROM ({ranked}) GROUP BY 1"):
-            seconds[place] = covered
+            seconds[place] = check_number(covered, "length of an interval")
         sums = ", ".join(f"sum(u.{name})" for name in _USES)
         known = self._rows("SELECT id, key FROM statement")
         wanted = {number: key for number, key in known if key in keys}
@@ -240,7 +325,8 @@ class _Read:
         )
         found = {key: [StatementUse()] * self.number for key in keys}
         for place, number, *values in self._rows(query):
-            found[wanted[number]][place] = StatementUse(**dict(zip(_USES, values, strict=True)))
+            checked = [check_number(value, "counter of a statement") for value in values]
+            found[wanted[number]][place] = StatementUse(**dict(zip(_USES, checked, strict=True)))
         return UseCourses(seconds=tuple(seconds), uses={key: tuple(cells) for key, cells in found.items()})
 
     def relations(self) -> tuple[Mapping[Relation, RelationUse], float | None]:
@@ -253,11 +339,11 @@ class _Read:
             f"SELECT r.name, r.on_table, {sums} FROM relation_interval i JOIN relation_use u ON u.moment = i.moment "
             f"JOIN relation r ON r.id = u.relation WHERE {_INSIDE} GROUP BY 1, 2"
         )
-        uses = {
-            Relation(name=name, table=table): RelationUse(**dict(zip(RELATION_FIELDS, values, strict=True)))
-            for name, table, *values in self._rows(query)
-        }
-        return uses, seconds
+        uses = {}
+        for name, table, *values in take(self._rows(query), "tables and indexes"):
+            checked = [check_number(value, "counter of a table", negative=True) for value in values]
+            uses[Relation(name=name, table=table)] = RelationUse(**dict(zip(RELATION_FIELDS, checked, strict=True)))
+        return uses, None if seconds is None else check_number(seconds, "length of an interval")
 
     def horizons(self) -> tuple[Horizon, ...]:
         """Of each holder that one look at which it held back most."""
@@ -267,7 +353,11 @@ class _Read:
         )
         known = {kind.value for kind in HolderKind}
         return tuple(
-            Horizon(holder=Holder(kind=HolderKind(kind), name=name, pid=pid, state=state), age=age, held=held)
+            Horizon(
+                holder=Holder(kind=HolderKind(kind), name=name, pid=pid, state=state),
+                age=check_count(age, "transactions"),
+                held=check_count(max(0, held), "seconds of a transaction"),
+            )
             for kind, name, pid, state, age, held in self._rows(query)
             if kind in known
         )
@@ -276,8 +366,8 @@ class _Read:
         query = "SELECT moment, kind, detail, times FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment"
         known = {kind.value for kind in EventKind}
         return tuple(
-            ArchiveEvent(moment=moment, kind=EventKind(kind), detail=detail, times=times)
-            for moment, kind, detail, times in self._rows(query)
+            ArchiveEvent(moment=moment, kind=EventKind(kind), detail=detail, times=check_count(times, "events"))
+            for moment, kind, detail, times in take(self._rows(query), "events")
             if kind in known
         )
 
@@ -289,5 +379,6 @@ class _Read:
             f"WHERE moment - before > {longest + unit - 1} ORDER BY 1"
         )
         return tuple(
-            Span(begin=max(self.span.begin, before + unit), end=moment) for before, moment in self._rows(query)
+            Span(begin=max(self.span.begin, before + unit), end=moment)
+            for before, moment in take(self._rows(query), "gaps")
         )

@@ -18,6 +18,19 @@ ARCHIVE: Final = "archive.sqlite"
 FORMAT: Final = 2
 DETAILED: Final = "second"
 COARSE: Final = "minute"
+UNKNOWN: Final = 0
+"""Stands for a statement that is not known, and for a head of a chain that was not seen."""
+
+
+_LONGEST_ROW: Final = 1 << 20
+_STEPS: Final = 100_000
+_LEAST_WORK: Final = 200
+"""Times `_STEPS` steps of SQLite's machine, which take less than a second."""
+_WORK_PER_BYTE: Final = 100
+"""Steps; a row has at least 8 bytes, takes about 30 steps, and is read a few times."""
+_ENDLESS: Final = "reading it takes far longer than its size explains"
+_WRITING: Final = ("journal_mode = WAL", "synchronous = NORMAL", "journal_size_limit = 4194304", "busy_timeout = 500")
+"""Looks are more important than waiting for another program that writes: the next flush writes all the same."""
 
 
 def _rates_table(name: str, columns: tuple[str, ...]) -> str:
@@ -144,7 +157,7 @@ def open_archive(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {FORMAT};COMMIT")
         _check(connection, path)
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "journal_size_limit = 4194304"):
+        for pragma in _WRITING:
             connection.execute(f"PRAGMA {pragma}")
     except BaseException:
         connection.close()
@@ -157,9 +170,19 @@ def read_archive(folder: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection, also beside the recorder; what is read is of one moment."""
     path = folder / ARCHIVE
     with archive_errors(folder), reading(path.absolute(), _unfit, _missing) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
+        _limit_work(connection, path)
         _check(connection, path)
         connection.execute("BEGIN")
         yield connection
+
+
+def _limit_work(connection: sqlite3.Connection, path: Path) -> None:
+    """A damaged tree may lead to the same pages again and again, for ever."""
+    files = (path, path.with_name(f"{path.name}-wal"))
+    size = sum(file.stat().st_size for file in files if file.exists())
+    left = iter(range(_LEAST_WORK + size * _WORK_PER_BYTE // _STEPS))
+    connection.set_progress_handler(lambda: next(left, None) is None, _STEPS)
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
@@ -180,10 +203,18 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             where=str(path),
             remedy="record into another folder; read this one with the pgstrata that recorded it",
         )
-    wanted = filter(None, map(str.strip, _SCHEMA.split(";")))
+    wanted = set(filter(None, map(str.strip, _SCHEMA.split(";"))))
     # a view in the place of a table might never end
     if number < 1 or not _tables(connection).issuperset(each for each in wanted if each.startswith("CREATE TABLE")):
         raise _damaged(path.parent, "a table is missing or has other columns")
+    query = "SELECT type, name, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL"
+    for kind, name, text in connection.execute(query):
+        if text not in wanted:
+            raise ArchiveError(
+                f"the archive has a {kind} that no recorder has made: {name!r}",
+                where=str(path),
+                remedy="drop it; what you add belongs into a database of your own, to which you attach this one",
+            )
 
 
 @contextmanager
@@ -191,11 +222,17 @@ def archive_errors(folder: Path) -> Iterator[None]:
     """Turn errors of the file system and of SQLite into errors that a user can act on."""
     try:
         yield
+    except ImplausibleError as error:
+        raise _damaged(folder, str(error)) from error
     except sqlite3.Error as error:
         if is_disk_full(error, folder):
             raise full(folder) from error
-        if is_damage(error):
-            raise _damaged(folder, str(error)) from error
+        if is_damage(error) or _is_forged(error):
+            why = _ENDLESS if str(error) == "interrupted" else str(error)
+            raise _damaged(folder, why) from error
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            what, remedy = "another program writes to the archive", "close it; reading programs are welcome"
+            raise ArchiveBusyError(what, where=str(folder / ARCHIVE), remedy=remedy) from error
         remedy = f"check owner and permissions of {folder}, and whether another program has the database open"
         raise ArchiveError(f"the archive cannot be used: {error}", where=str(folder), remedy=remedy) from error
     except OSError as error:
@@ -203,6 +240,17 @@ def archive_errors(folder: Path) -> Iterator[None]:
             raise full(folder) from error
         what = f"the archive cannot be used: {error.strerror or error}"
         raise ArchiveError(what, where=str(error.filename or folder), remedy="check the path and its owner") from error
+
+
+class ImplausibleError(Exception):
+    """What no recorder has written, such as a negative number of sessions."""
+
+
+def _is_forged(error: sqlite3.Error) -> bool:
+    """A row that is too long, a sum that overflows, a text that is none, or a scan without an end."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+    words = ("integer overflow", "Could not decode", "string or blob too big")
+    return code in {sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG} or str(error).startswith(words)
 
 
 def full(folder: Path) -> DiskFullError:
@@ -216,6 +264,10 @@ def _damaged(folder: Path, why: str) -> ArchiveError:
         where=str(folder / ARCHIVE),
         remedy="move it away and record a new one; `sqlite3 archive.sqlite .recover` may save its rows",
     )
+
+
+class ArchiveBusyError(ArchiveError):
+    """Another program holds the database, such as a client of SQLite in a transaction."""
 
 
 class ArchiveInUseError(ArchiveError):

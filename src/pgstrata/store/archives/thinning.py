@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +26,8 @@ _ALL: Final = (
     "event",
 )
 _ROLLED: Final = "rolled_until"
+_NUMBER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_FOR_EVER: Final = 1 << 62
 _BATCH: Final = 6 * HOUR
 """Seconds that are summed up in one transaction."""
 
@@ -51,16 +54,34 @@ class Thinning:
 def roll_up(connection: sqlite3.Connection, now: int) -> None:
     """Sum up the seconds of all minutes that have ended, also those that a killed recorder left."""
     begin = _read_fact(connection, _ROLLED)
-    if begin is None:
-        begin = _first(connection, "look_second", now) // MINUTE * MINUTE
     end = now // MINUTE * MINUTE
-    while begin < end:
+    # nothing is summed up of stretches of which nothing is known
+    while (begin := _next(connection, begin, end)) < end:
         upto = min(end, begin + _BATCH)
         with transaction(connection):
             for statement in _SUMS:
                 connection.execute(statement, (begin, upto))
             connection.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (_ROLLED, str(upto)))
         begin = upto
+
+
+def sum_up_again(connection: sqlite3.Connection, moment: int) -> None:
+    """Minutes from that of `moment` on have got seconds: after a full disk, or a clock that was set back."""
+    rolled = _read_fact(connection, _ROLLED)
+    begin = moment // MINUTE * MINUTE
+    if rolled is None or begin < rolled:
+        connection.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (_ROLLED, str(begin)))
+
+
+def _next(connection: sqlite3.Connection, begin: int | None, end: int) -> int:
+    """The first minute from `begin` on of which seconds are kept, at most `end`."""
+    firsts = (
+        connection.execute(
+            f"SELECT min(moment) FROM {table} WHERE moment >= ?", (-_FOR_EVER if begin is None else begin,)
+        ).fetchone()[0]
+        for table in ("look_second", "server_second", "host_second")
+    )
+    return min(end, *(end if first is None else int(first) // MINUTE * MINUTE for first in firsts))
 
 
 def _sum_rates(name: str, columns: tuple[str, ...]) -> str:
@@ -73,7 +94,10 @@ def _sum_rates(name: str, columns: tuple[str, ...]) -> str:
     )
 
 
+_SECONDS_THERE: Final = "SELECT moment / 60 * 60 FROM look_second WHERE moment >= ? AND moment < ?"
 _SUMS: Final = (
+    f"DELETE FROM session_minute WHERE moment IN ({_SECONDS_THERE})",
+    f"DELETE FROM blocked_minute WHERE moment IN ({_SECONDS_THERE})",
     (
         "INSERT OR REPLACE INTO look_minute SELECT moment / 60 * 60, sum(looks), sum(load) FROM look_second "
         "WHERE moment >= ? AND moment < ? GROUP BY 1"
@@ -116,13 +140,14 @@ def thin(connection: sqlite3.Connection, keep: Keep, now: int, share: float = 1.
             break
         _drop(connection, begin, since)
     changed = first < begin or detailed < since
-    forgot = first < begin
+    forgot = first // HOUR < begin // HOUR  # it reads all minutes that are kept
     if forgot:
-        _forget(connection)
-    if changed:
+        _forget(connection, begin)
+    if not changed:
+        return None
+    if share >= 1:
         connection.executescript("PRAGMA incremental_vacuum")  # which steps to its end, as execute does not
-        return Thinning(begin=max(begin, first), detailed_since=max(since, detailed), by_size=by_size, forgot=forgot)
-    return None
+    return Thinning(begin=max(begin, first), detailed_since=max(since, detailed), by_size=by_size, forgot=forgot)
 
 
 def _drop(connection: sqlite3.Connection, begin: int, since: int) -> None:
@@ -171,8 +196,10 @@ def _thin_intervals(connection: sqlite3.Connection, counted: _Counted, since: in
     """Intervals before `since` become ones of ten minutes."""
     end = since // _COARSE_INTERVAL * _COARSE_INTERVAL
     fine = f"moment <= ? AND moment % {_COARSE_INTERVAL} <> 0"
-    if connection.execute(f"SELECT 1 FROM {counted.intervals} WHERE {fine} LIMIT 1", (end,)).fetchone() is None:
+    (first,) = connection.execute(f"SELECT min(moment) FROM {counted.intervals} WHERE {fine}", (end,)).fetchone()
+    if first is None:
         return
+    span, inside = (first // _COARSE_INTERVAL * _COARSE_INTERVAL, end), "moment > ? AND moment <= ?"
     to_ten = f"(moment + {_COARSE_INTERVAL - 1}) / {_COARSE_INTERVAL} * {_COARSE_INTERVAL}"
     for table, names, sums in (
         (counted.uses, f"{to_ten}, {counted.by}", counted.use_sums),
@@ -180,22 +207,27 @@ def _thin_intervals(connection: sqlite3.Connection, counted: _Counted, since: in
     ):
         groups = ", ".join(str(place + 1) for place in range(names.count(", ") + 1))
         connection.execute(
-            f"CREATE TEMP TABLE coarse AS SELECT {names}, {sums} FROM {table} WHERE moment <= ? GROUP BY {groups}",
-            (end,),
+            f"CREATE TEMP TABLE coarse AS SELECT {names}, {sums} FROM {table} WHERE {inside} GROUP BY {groups}", span
         )
-        connection.execute(f"DELETE FROM {table} WHERE moment <= ?", (end,))
+        connection.execute(f"DELETE FROM {table} WHERE {inside}", span)
         connection.execute(f"INSERT INTO {table} SELECT * FROM coarse")
         connection.execute("DROP TABLE coarse")
 
 
-def _forget(connection: sqlite3.Connection) -> None:
-    """Classes and statements of which nothing is left."""
+def _forget(connection: sqlite3.Connection, begin: int) -> None:
+    """Classes and statements of which nothing is left after `begin`.
+
+    Whatever seconds have, their minutes have, too, but those at both ends. To read all seconds would take so long that
+    the recorder would miss looks.
+    """
+    ends = {"first": begin + MINUTE, "rolled": _read_fact(connection, _ROLLED) or begin}
+    kept = " UNION ".join(
+        f"SELECT {column} FROM {table}_minute UNION SELECT {column} FROM {table}_second WHERE moment < :first "
+        f"UNION SELECT {column} FROM {table}_second WHERE moment >= :rolled"
+        for table, column in (("session", "class"), ("blocked", "class"), ("blocked", "root"))
+    )
     with transaction(connection):
-        connection.execute(
-            "DELETE FROM session_class WHERE id NOT IN (SELECT class FROM session_minute UNION SELECT class FROM "
-            "session_second UNION SELECT class FROM blocked_minute UNION SELECT root FROM blocked_minute UNION "
-            "SELECT class FROM blocked_second UNION SELECT root FROM blocked_second)"
-        )
+        connection.execute(f"DELETE FROM session_class WHERE id NOT IN ({kept})", ends)
         connection.execute(
             "DELETE FROM statement WHERE id NOT IN (SELECT statement FROM session_class UNION "
             "SELECT statement FROM statement_use)"
@@ -205,11 +237,16 @@ def _forget(connection: sqlite3.Connection) -> None:
 
 def _used(connection: sqlite3.Connection) -> int:
     """Bytes of the pages that hold something."""
-    pages, free, size = (
-        int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-        for name in ("page_count", "freelist_count", "page_size")
-    )
-    return (pages - free) * size
+    return _pragma(connection, "page_count") * _pragma(connection, "page_size") - count_free(connection)
+
+
+def count_free(connection: sqlite3.Connection) -> int:
+    """Bytes of the pages that hold nothing."""
+    return _pragma(connection, "freelist_count") * _pragma(connection, "page_size")
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
 
 
 def _first(connection: sqlite3.Connection, table: str, otherwise: int) -> int:
@@ -219,4 +256,4 @@ def _first(connection: sqlite3.Connection, table: str, otherwise: int) -> int:
 
 def _read_fact(connection: sqlite3.Connection, name: str) -> int | None:
     found = connection.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
-    return None if found is None else int(found[0])
+    return int(found[0]) if found is not None and _NUMBER.fullmatch(found[0]) else None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pgstrata.errors import ArchiveError
 from pgstrata.model.archive import (
@@ -24,23 +26,30 @@ from pgstrata.model.archive import (
     StatementUse,
 )
 from pgstrata.ports.recording import Counted
-from pgstrata.store.archives.schema import ARCHIVE, ArchiveInUseError, archive_errors, open_archive
-from pgstrata.store.archives.thinning import Keep, Thinning, roll_up, thin
+from pgstrata.store.archives.schema import ARCHIVE, UNKNOWN, ArchiveInUseError, archive_errors, open_archive
+from pgstrata.store.archives.thinning import Keep, Thinning, count_free, roll_up, sum_up_again, thin
 from pgstrata.store.database import transaction
 from pgstrata.store.failures import is_disk_full
 from pgstrata.store.lock import HeldLock
-from pgstrata.system.files import make_folders, remove_file, write_beside
+from pgstrata.system.files import make_folders, open_appending, remove_file, write_beside
 
 LOCK: Final = "archive.lock"
 RESERVE: Final = "reserve"
 RESERVED: Final = 4 << 20
 """Bytes that are given back to a full disk, so that there is room to thin the archive."""
-_MOST_WAITING: Final = 100_000
-"""Rows in memory for which there was no room on disk: older ones are dropped."""
+_MOST_WAITING: Final = 3600
+"""Looks in memory for which there was no room on disk, and rows for each; older ones are dropped."""
+_MOST_WAITING_USES: Final = 360
+_MOST_WAITING_ROWS: Final = 4 * _MOST_WAITING
+_MOST_KNOWN: Final = 50_000
+"""Ids of statements and of classes that are kept in memory; others are looked up."""
+_ENOUGH: Final = 1 << 20
+"""Bytes that are free in the database, with which there is no need to thin it however full the disk is."""
 _FINE: Final = 1000.0
 _DIGITS: Final = 3
-UNKNOWN: Final = 0
-"""Stands for a statement that is not known, and for a head of a chain that was not seen."""
+
+
+_Key = TypeVar("_Key")
 
 
 @dataclass(slots=True)
@@ -57,6 +66,7 @@ class ArchiveWriter:
     _looks: list[tuple[int, SessionsLook]] = field(default_factory=list)
     _uses: list[tuple[int, Mapping[str, StatementUse]]] = field(default_factory=list)
     _texts: dict[str, str] = field(default_factory=dict)
+    _full: bool = False
 
     @classmethod
     def open(cls, folder: Path, keep: Keep) -> ArchiveWriter:
@@ -64,24 +74,26 @@ class ArchiveWriter:
 
         Raises:
             ArchiveInUseError: another recorder is at work on it.
-            ArchiveError: it is damaged, of a newer pgstrata, or cannot be written.
+            ArchiveError: it is damaged, of a newer pgstrata, cannot be written, or others could write to its folder.
         """
         with archive_errors(folder):
             make_folders(folder, mode=0o700)
-            lock = HeldLock(folder / LOCK, _taken)
+            _require_own(folder)
+            lock = HeldLock(folder / LOCK, _taken, private=True)
             try:
+                # SQLite gives the files beside it the same mode
+                os.close(open_appending(folder / ARCHIVE, mode=0o600))
                 connection = open_archive(folder / ARCHIVE)
                 writer = cls(folder, keep, lock, connection)
                 writer._keep_reserve()
-                writer._learn()
             except BaseException:
                 lock.release()
                 raise
         return writer
 
-    def _learn(self) -> None:
-        self._statements = dict(self._connection.execute("SELECT key, id FROM statement"))
-        self._classes = {}
+    def _forget_ids(self) -> None:
+        self._statements.clear()
+        self._classes.clear()
 
     def claim(self, system: str) -> None:
         """ArchiveError where the archive is of another server than that with this system identifier."""
@@ -126,6 +138,7 @@ class ArchiveWriter:
     def add_relations(self, moment: int, seconds: float, uses: Mapping[Relation, RelationUse]) -> None:
         """What was counted of tables and indexes in the seconds before `moment`."""
         self._put("INSERT OR REPLACE INTO relation_interval VALUES (?, ?)", moment, round(seconds, _DIGITS))
+        self._put("DELETE FROM relation_use WHERE moment = ?", moment)
         insert = (
             "INSERT OR REPLACE INTO relation_use SELECT ?, id"
             f"{', ?' * len(RELATION_FIELDS)} FROM relation WHERE name = ? AND on_table = ?"
@@ -162,6 +175,7 @@ class ArchiveWriter:
 
         Raises:
             DiskFullError: there is no room even then; what was added is kept in memory for the next time.
+            ArchiveBusyError: another program writes to the database; the same.
         """
         with archive_errors(self.folder):
             try:
@@ -172,10 +186,14 @@ class ArchiveWriter:
                 self._make_room(now)
                 self._commit()
                 self._keep_reserve()
+            else:
+                self._full = False
 
     def _commit(self) -> None:
         try:
             with transaction(self._connection):
+                if self._looks:
+                    sum_up_again(self._connection, min(moment for moment, _ in self._looks))
                 for statement, values in self._waiting:
                     self._connection.execute(statement, values)
                 for moment, look in self._looks:
@@ -187,14 +205,18 @@ class ArchiveWriter:
                     self._connection.execute("UPDATE statement SET text = ? WHERE id = ?", (text, number))
         except BaseException:
             # ids that were given in it are taken back
-            self._learn()
-            del self._waiting[:-_MOST_WAITING], self._looks[:-_MOST_WAITING], self._uses[:-_MOST_WAITING]
+            self._forget_ids()
+            del self._waiting[:-_MOST_WAITING_ROWS], self._looks[:-_MOST_WAITING], self._uses[:-_MOST_WAITING_USES]
+            self._texts = dict(list(self._texts.items())[-_MOST_WAITING:])
             raise
         self._waiting, self._looks, self._uses, self._texts = [], [], [], {}
 
     def _write_look(self, moment: int, look: SessionsLook) -> None:
         execute = self._connection.execute
         load = sum(number for session, number in look.counts.items() if session.is_load)
+        # a second comes again where the clock was set back
+        for table in ("session_second", "blocked_second"):
+            execute(f"DELETE FROM {table} WHERE moment = ?", (moment,))
         execute("INSERT OR REPLACE INTO look_second VALUES (?, 1, ?)", (moment, load))
         for session, number in look.counts.items():
             row = (moment, self._number_class(session), number)
@@ -208,6 +230,7 @@ class ArchiveWriter:
         self._connection.execute("INSERT OR REPLACE INTO blocked_second VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def _write_uses(self, moment: int, uses: Mapping[str, StatementUse]) -> None:
+        self._connection.execute("DELETE FROM statement_use WHERE moment = ?", (moment,))
         for key, use in uses.items():
             row = (
                 moment, self._number_statement(key), use.calls, _exact(use.seconds), use.rows, use.blocks_hit,
@@ -218,9 +241,12 @@ class ArchiveWriter:
     def _number_statement(self, key: str) -> int:
         number = self._statements.get(key) if key else UNKNOWN
         if number is None:
-            inserted = self._connection.execute("INSERT INTO statement (key, text) VALUES (?, '')", (key,))
-            number = inserted.lastrowid or UNKNOWN
-            self._statements[key] = number
+            found = self._connection.execute("SELECT id FROM statement WHERE key = ?", (key,)).fetchone()
+            if found is None:
+                inserted = self._connection.execute("INSERT INTO statement (key, text) VALUES (?, '')", (key,))
+                found = (inserted.lastrowid,)
+            number = int(found[0])
+            _remember(self._statements, key, number)
         return number
 
     def _number_class(self, session: SessionClass) -> int:
@@ -237,27 +263,33 @@ class ArchiveWriter:
         if found is None:
             insert = f"INSERT INTO session_class ({columns}, is_load) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
             found = (self._connection.execute(insert, (*row, int(session.is_load))).lastrowid,)
-        self._classes[session] = int(found[0])
-        return self._classes[session]
+        number = int(found[0])
+        _remember(self._classes, session, number)
+        return number
 
     # -------------------------------------------------------------------------------------------------- upkeep
 
     def tidy(self, now: int) -> Thinning | None:
         """Sum up minutes that have ended, and thin what is too old or too much; None where nothing was thinned."""
         with archive_errors(self.folder):
+            if not self._full:
+                self._keep_reserve()
             roll_up(self._connection, now)
             found = thin(self._connection, self.keep, now)
             if found is not None and found.forgot:
-                self._learn()
+                self._forget_ids()
             return found
 
     def _make_room(self, now: int) -> None:
-        """Give back the reserve, then thin at least a tenth."""
+        """Give back the reserve, then thin at least a tenth, unless there is room in the database already."""
+        if not self._full:
+            self.add_event(ArchiveEvent(moment=now, kind=EventKind.FULL))
+        self._full = True
         remove_file(self.folder / RESERVE)
-        roll_up(self._connection, now)
-        thin(self._connection, self.keep, now, share=0.9)
-        self._learn()
-        self.add_event(ArchiveEvent(moment=now, kind=EventKind.FULL))
+        if count_free(self._connection) < _ENOUGH:
+            roll_up(self._connection, now)
+            thin(self._connection, self.keep, now, share=0.9)
+        self._forget_ids()
 
     def _keep_reserve(self) -> None:
         path = self.folder / RESERVE
@@ -281,6 +313,22 @@ def _taken(path: Path, who: str) -> ArchiveInUseError:
         where=str(path.parent),
         remedy="stop it first, or record into another folder; `pgstrata explain` works meanwhile",
     )
+
+
+def _require_own(folder: Path) -> None:
+    """Whoever else may write there could put another file in the place of one of these."""
+    facts = folder.stat()
+    remedy = "give a folder that is not there yet: it is made for you alone"
+    if facts.st_mode & stat.S_IWOTH:
+        raise ArchiveError("other users may write to the folder of the archive", where=str(folder), remedy=remedy)
+    if os.geteuid() and facts.st_uid not in {0, os.geteuid()}:
+        raise ArchiveError("the folder of the archive belongs to another user", where=str(folder), remedy=remedy)
+
+
+def _remember(known: dict[_Key, int], key: _Key, number: int) -> None:
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+    known[key] = number
 
 
 def _rounded(value: float | None) -> float | None:

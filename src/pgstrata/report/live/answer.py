@@ -1,0 +1,16 @@
+"""The answer of an explanation, in sentences without full stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pgstrata.model.explanation import Explained
+from pgstrata.report.live.causes import cause_sentences
+from pgstrata.report.live.words import detail_sentences, say_outcome
+
+
+def answer_sentences(found: Explained) -> Iterator[str]:
+    """Whether it was slower, the most likely cause, then the details."""
+    yield say_outcome(found)
+    yield from cause_sentences(found.explanation, found.texts)
+    yield from detail_sentences(found)
