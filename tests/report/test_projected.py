@@ -24,6 +24,7 @@ from pgstrata.report.figures.looks import ALL_NAMED, MOST_NAMED, choose_looks
 from pgstrata.report.figures.multiples import draw_multiples
 from pgstrata.report.figures.projected import draw_projection
 from pgstrata.report.figures.scales import change_scale, change_ticks, even_ticks, log_ticks
+from pgstrata.report.figures.vega import by_name
 from pgstrata.report.projections.design import find_projections
 from pgstrata.report.projections.estimates import gather_figures
 
@@ -275,3 +276,9 @@ def test_a_chart_is_small(desk):
     figure = draw(study(desk, 60, blocks=2, seconds=2, clients=tuple(range(1, 16))), "clients")
     assert len(figure.svg) < 65_000
     assert not re.search(r"\d\.\d{3,}", figure.svg)
+
+
+def test_in_the_other_charts_sixty_four_names_have_a_pair_of_colour_and_shape_each():
+    looks = by_name([str(number) for number in range(64)], "color", "shape")
+    pairs = set(zip(looks["color"]["scale"]["range"], looks["shape"]["scale"]["range"], strict=True))
+    assert len(pairs) == 64
