@@ -364,6 +364,15 @@ def test_rates_that_come_seldom_hold_for_the_seconds_before():
     assert [column.throughput for column in state.histories[1].last(20)] == [50.0] * 20
 
 
+def test_a_clock_that_was_set_back_begins_charts_and_sums_anew():
+    state = LiveState(archive="a")
+    for number in [*range(3600, 3700), *range(10)]:
+        state.follow(second(number, {session("old" if number >= 3600 else "new"): 2}))
+    assert [column.start - START for column in state.histories[1].columns] == list(range(10))
+    assert state.now.load == 2
+    assert [(each.key, each.load) for each in state.statements(5)] == [("new", 2.0)]
+
+
 def test_what_was_lost_is_no_throughput_afterwards():
     state = recorded(5)
     for number in range(5, 9):

@@ -143,6 +143,8 @@ class LiveState:
 
     def follow(self, second: RecordedSecond) -> None:
         """A second was recorded."""
+        if second.moment <= self.moment:
+            self._begin_anew()
         self.moment = second.moment
         self.since = self.since or second.moment
         for history in self.histories.values():
@@ -233,6 +235,15 @@ class LiveState:
         return sorted(found.values(), key=lambda each: (-each.behind, each.pid))
 
     # ------------------------------------------------------------------------------------------------- within
+
+    def _begin_anew(self) -> None:
+        """The clock was set back: what is shown follows each other in time."""
+        for history in self.histories.values():
+            history.columns.clear()
+        self._recent.clear()
+        self._sums.clear()
+        self._counted.clear()
+        self._rated = None
 
     def _forget(self, before: int) -> None:
         while self._recent and self._recent[0][0] <= before:
