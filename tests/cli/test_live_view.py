@@ -13,11 +13,10 @@ from pgstrata.cli.live_cells import Paint, Piece, fit, plain_text, render_frame,
 from pgstrata.cli.live_chart import draw_bars, draw_clock, draw_stack, scale_of
 from pgstrata.cli.live_state import MOST_COLUMNS, STEPS, Column, History, LiveState
 from pgstrata.cli.live_view import Choice, draw
-from pgstrata.model.archive import ArchiveEvent, Blocking, EventKind, SessionsLook
+from pgstrata.model.archive import REST, ArchiveEvent, Blocking, EventKind, SessionsLook
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.model.incidents import Incident, IncidentKind
 from pgstrata.ports.recording import RecordedSecond
-from pgstrata.report.live.words import REST
 
 SIZES = [
     (40, 10), (41, 11), (59, 13), (60, 16), (80, 24), (109, 20), (110, 30), (120, 12), (160, 45), (200, 60), (300, 100),

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgstrata.model.archive import ArchiveEvent, EventKind, SessionClass, SessionsLook, StatementUse
+from pgstrata.model.archive import REST, ArchiveEvent, EventKind, SessionClass, SessionsLook, StatementUse
 from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, RecordedSecond
 from pgstrata.report.live.events import event_lines
-from pgstrata.report.live.words import REST, local
+from pgstrata.report.live.words import local
 from pgstrata.report.sentences.causes import readable
 
 STEPS: Final = (1, 5, 15, 60)
