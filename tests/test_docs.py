@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -107,7 +109,7 @@ def test_commands_in_the_documentation_exist_with_their_options(words):
     while words and words[0] in getattr(command, "commands", {}):
         command = command.commands[words[0]]
         words = words[1:]
-    assert not getattr(command, "commands", {}), f"{words[0]} is no command"
+    assert words[:1] == ["--install-completion"] or not getattr(command, "commands", {}), f"{words[0]} is no command"
     known = {option for param in command.params for option in param.opts}
     used = {word.partition("=")[0] for word in words if re.match(r"-{1,2}[a-z]", word)}
     assert used <= known
@@ -165,6 +167,30 @@ def test_the_reference_of_metrics_is_fresh():
     spec.loader.exec_module(metrics)
     kept = (ROOT / "docs/reference/metrics.md").read_text()
     assert kept == metrics.render_metrics_reference(), "run `.venv/bin/python scripts/metrics.py`"
+
+
+def load_man():
+    spec = importlib.util.spec_from_file_location("man", ROOT / "scripts/man.py")
+    man = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(man)
+    return man
+
+
+def test_the_manual_page_is_fresh():
+    kept = (ROOT / "docs/man/pgstrata.1").read_text()
+    assert kept == load_man().render_man(), "run `.venv/bin/python scripts/man.py`"
+
+
+def test_the_manual_page_has_every_command_and_can_be_read():
+    text = (ROOT / "docs/man/pgstrata.1").read_text()
+    for name in get_command(app).commands:
+        assert f'\n.SS "pgstrata {name}' in text
+    assert not load_man()._text(".so /etc/passwd").startswith(".")
+    assert load_man()._text(r"a\n-b `try`") == r"a\en\-b \fBtry\fR"
+    if shutil.which("groff") is None:
+        pytest.skip("groff is not installed")
+    done = subprocess.run(["groff", "-man", "-Tutf8", "-k", "-ww", "-z"], input=text, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def expressions_of(dashboard):
@@ -272,3 +298,12 @@ def test_what_is_run_as_root_and_what_is_not_stands_in_one_row_each():
     code = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
     of_builds = {"configure"}
     assert {name for name in root | servers if f'"{name}' not in code and name not in of_builds} <= NAMED_OTHERWISE
+
+
+def test_the_site_has_each_page_of_the_manual_in_its_navigation():
+    named = re.findall(r"^ +- [^:]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    pages = {
+        str(path.relative_to(ROOT)) for folder in ("docs", "docs/reference") for path in (ROOT / folder).glob("*.md")
+    }
+    assert pages <= set(named)

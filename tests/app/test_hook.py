@@ -142,10 +142,10 @@ def test_a_command_that_does_not_read_its_input_is_no_failure(tmp_path):
 
 
 def test_a_command_is_split_as_in_a_shell_and_no_shell_runs_it():
-    assert parse_hook("notify --to 'the team; rm x' $HOME") == ("notify", "--to", "the team; rm x", "$HOME")
+    assert parse_hook("cat --to 'the team; rm x' $HOME") == ("cat", "--to", "the team; rm x", "$HOME")
 
 
-@pytest.mark.parametrize("text", ["", "  ", "notify 'open"])
+@pytest.mark.parametrize("text", ["", "  ", "notify 'open", "no-such-program-4711 db", "/"])
 def test_a_command_that_cannot_be_read_is_refused(text):
     with pytest.raises(UsageError) as caught:
         parse_hook(text)

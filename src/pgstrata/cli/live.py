@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pgstrata.cli.completion import complete_archive
 from pgstrata.cli.options import Json, NoQueryText, duration_at
 
 if TYPE_CHECKING:
     from pgstrata.cli.live_screen import LiveScreen
     from pgstrata.report.blocks.model import Document
 
-Archive = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.")]
+Archive = Annotated[
+    Path,
+    typer.Argument(
+        metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.", autocompletion=complete_archive
+    ),
+]
 
 
 Period = Annotated[
@@ -165,7 +171,8 @@ def rate_of(period: str) -> float:
     from pgstrata.errors import UsageError
 
     name = period.strip().lower()
-    seconds = _PERIODS.get(name) or duration_at(name, "--false-alarms-per")
+    remedy = "write hour, day, week, month, or a time such as 3d"
+    seconds = _PERIODS.get(name) or duration_at(name, "--false-alarms-per", remedy)
     if seconds < _PERIODS["hour"]:
         remedy = "give at least 1h: with more false alarms, nobody could tell them from incidents"
         raise UsageError("the time between false alarms is too short", where="--false-alarms-per", remedy=remedy)

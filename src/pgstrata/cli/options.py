@@ -7,13 +7,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from pgstrata.cli.completion import complete_study
+
 Destination = Annotated[
     str | None, typer.Option("--host", metavar="DESTINATION", help="Another host, as for ssh: db1, user@db1.")
 ]
 
 Budget = Annotated[str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, such as 10m.")]
-StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
-StudyOption = Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the study.")]
+StudyArgument = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="The folder of a study.", autocompletion=complete_study)
+]
+StudyOption = Annotated[
+    Path | None, typer.Option("--study", metavar="DIR", help="Folder of the study.", autocompletion=complete_study)
+]
 Threshold = Annotated[
     str | None, typer.Option("--threshold", metavar="RATIO", help="Difference that matters, such as '3 %'.")
 ]
@@ -26,7 +32,7 @@ def duration_of(text: str | None) -> float | None:
     return None if text is None else duration_at(text, "--budget")
 
 
-def duration_at(text: str, option: str) -> float:
+def duration_at(text: str, option: str, remedy: str = "write a time such as 90s, 10m or 1h30m") -> float:
     """Seconds; UsageError, which names the option, where it is no duration."""
     from pgstrata.errors import UsageError
     from pgstrata.units import parse_duration
@@ -34,7 +40,7 @@ def duration_at(text: str, option: str) -> float:
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise UsageError(str(error), where=option, remedy="write a time such as 90s, 10m or 1h30m") from None
+        raise UsageError(str(error), where=option, remedy=remedy) from None
 
 
 def ratio_of(text: str | None) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import shlex
+import shutil
 import signal
 import subprocess
 import threading
@@ -31,7 +32,7 @@ class HookState(StrEnum):
 
 
 def parse_hook(text: str) -> tuple[str, ...]:
-    """The command and its arguments, quoted as in a shell; UsageError where there are none."""
+    """The command and its arguments, quoted as in a shell; UsageError where there are none, or no such program."""
     remedy = "give a program with its arguments, quoted as in a shell: --on-incident 'notify-team db'"
     try:
         words = tuple(shlex.split(text))
@@ -39,6 +40,9 @@ def parse_hook(text: str) -> tuple[str, ...]:
         raise UsageError(f"the command cannot be read: {error}", where="--on-incident", remedy=remedy) from None
     if not words:
         raise UsageError("the command is empty", where="--on-incident", remedy=remedy)
+    if shutil.which(words[0]) is None:
+        remedy = "check its name, PATH, and that its file may be executed"
+        raise UsageError(f"there is no program {words[0]}", where="--on-incident", remedy=remedy)
     return words
 
 

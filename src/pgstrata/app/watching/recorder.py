@@ -23,7 +23,7 @@ from pgstrata.collectors.live.counters import (
     server_rates,
 )
 from pgstrata.collectors.live.horizon import horizon_statement, read_horizon
-from pgstrata.collectors.live.log import log_statement, read_log_place
+from pgstrata.collectors.live.log import LOG_RIGHT, log_statement, read_log_place
 from pgstrata.collectors.live.relations import keep_busiest, relations_statement
 from pgstrata.collectors.live.sessions import SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
@@ -55,7 +55,6 @@ _TIDY: Final = 60
 _MOST_TEXTS: Final = 200
 _MOST_KNOWN: Final = 20_000
 """Statements whose texts are remembered."""
-_COMMITS: Final = "commits"
 
 Connect = Callable[[], ServerSession]
 Tell = Callable[[str], None]
@@ -195,7 +194,8 @@ class Recorder:
     def _aim(self, connected: Connected | None) -> None:
         """Ask the server where its log is; it may have begun another one."""
         if connected is not None and self._feed is not None:
-            self._feed.aim(read_log_place(connected.look(log_statement())))
+            named = connected.look(LOG_RIGHT).strip() == b"t"
+            self._feed.aim(read_log_place(connected.look(log_statement(named=named))))
 
     def _add_facts(self, connected: Connected) -> Mapping[str, str]:
         facts = {**connected.server.facts(connected.limits), "query_text": str(int(self.query_text))}
@@ -294,15 +294,14 @@ class Recorder:
     def _count(self, connected: Connected, moment: int) -> None:
         now = read_counters(connected.look(counters_statement(connected.server.version)))
         taken, before = self.ticker.passed(), connected.counters
-        seconds, own = taken - connected.moment, connected.asked
-        connected.counters, connected.moment, connected.asked = now, taken, 0
+        seconds = taken - connected.moment
+        connected.counters, connected.moment = now, taken
         if before is None or seconds <= 0:
+            connected.asked = 0
             return
         if views := reset_views(before, now):
             self._event(EventKind.RESET, ", ".join(views))
-        rates = dict(server_rates(before, now, seconds))
-        if _COMMITS in rates:
-            rates[_COMMITS] = max(0.0, rates[_COMMITS] - own / seconds)
+        rates = connected.without_own(server_rates(before, now, seconds), seconds)
         self.archive.add_server(moment, seconds, rates)
         self._second = replace(self._second, server=rates, server_seconds=seconds)
 

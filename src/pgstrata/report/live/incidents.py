@@ -34,6 +34,7 @@ from pgstrata.report.live.words import (
     name_statement,
     render_rate,
     render_sessions,
+    render_times,
     say_dated,
     say_window,
 )
@@ -140,7 +141,7 @@ def say_ended(incident: Incident) -> str:
 
 def say_factor(factor: float) -> str:
     """2.3 times as long; 34 % longer."""
-    return f"{factor:.2g} times as long" if factor >= _TIMES else f"{(factor - 1) * 100:.0f} % longer"
+    return f"{render_times(factor)} times as long" if factor >= _TIMES else f"{(factor - 1) * 100:.0f} % longer"
 
 
 def _because(explained: Explained | None) -> str:
@@ -181,7 +182,7 @@ def doubt_sentences(found: Found) -> Iterator[str]:
 
 
 def _percent(factor: float) -> str:
-    return f"{(factor - 1) * 100:.2g} %" if factor < _TIMES else f"{factor:.2g} times"
+    return f"{(factor - 1) * 100:.2g} %" if factor < _TIMES else f"{render_times(factor)} times"
 
 
 def _sections(found: Found) -> Iterator[Block]:
@@ -242,8 +243,8 @@ def _times(incident: Incident) -> str:
     if incident.kind is IncidentKind.STALLED:
         return "stalled"
     interval = incident.factor_interval
-    ends = "" if interval is None else f" [{interval.low:.3g}, {interval.high:.3g}]"
-    return f"x {incident.factor:.3g}{ends}"
+    ends = "" if interval is None else f" [{render_rate(interval.low)}, {render_rate(interval.high)}]"
+    return f"x {render_rate(incident.factor)}{ends}"
 
 
 def _pair(before: float, now: float) -> str:
