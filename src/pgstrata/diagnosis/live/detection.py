@@ -44,8 +44,6 @@ _SLACK: Final = 30
 """Seconds before a sum was last zero that a beginning is looked for in."""
 _FEWEST_BEFORE: Final = 60
 """Looks at the time before that are needed to compare with it; otherwise it is compared with what is usual."""
-_MOST_LIMITS: Final = 100_000
-"""Limits that are kept, of four months: a recorder may run for years."""
 _SAMPLED, _COUNTED = 0, 1
 _MUCH_BETTER: Final = 0.5
 _HALF: Final = 1.96
@@ -98,7 +96,7 @@ class Detector:
         self._renewed = 0
         self._last = 0
         self._resumed = 0
-        self._limits: deque[float] = deque(maxlen=_MOST_LIMITS)
+        self._limits: deque[float] = deque(maxlen=100_000)  # of four months
 
     @property
     def active(self) -> Incident | None:
