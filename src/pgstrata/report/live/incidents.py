@@ -262,8 +262,9 @@ def _cause(explained: Explained) -> str:
 
 def _commands(found: Found) -> tuple[str, ...]:
     worst = sorted(found.detected.incidents, key=lambda each: -each.lost(found.detected.span.end))[:_TOLD]
+    archive = shlex.quote(found.archive)
     return tuple(
-        f"pgstrata explain {shlex.quote(found.archive)} --from @{each.begin}{'' if each.end is None else f' --to @{each.end}'}"
+        f"pgstrata explain {archive} --from @{each.begin}{'' if each.end is None else f' --to @{each.end}'}"
         for each in sorted(worst, key=lambda each: each.begin)
     )
 
