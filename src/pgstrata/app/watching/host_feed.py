@@ -77,7 +77,7 @@ class _LogTail:
             self._look(moment)
         new = self.host.read(self.path, offset=self._offset)
         self._offset += len(new)
-        return self._reader.read(new, moment) if new else ()
+        return self._reader.read(new[-MOST:], moment) if new else ()
 
     def _look(self, moment: int) -> None:
         """Where it was replaced or truncated, it is read from its beginning; of a great deal, the end."""
