@@ -152,7 +152,8 @@ def test_a_connection_that_ends_early_is_no_harm(endpoint, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_client_that_sends_nothing_holds_nobody_up(endpoint):
+def test_a_client_that_sends_nothing_holds_nobody_up(endpoint, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 60.0)
     with connect(endpoint) as slow:
         slow.sendall(b"GET /metrics HTTP/1.1\r\n")
         assert ask(endpoint)[0].status == 200

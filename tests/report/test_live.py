@@ -11,6 +11,7 @@ from archives import BLOCKER, behind, session, use
 from pgstrata.diagnosis.live.explain import explain
 from pgstrata.diagnosis.live.profile import profile
 from pgstrata.model.archive import (
+    REST,
     ArchiveEvent,
     ArchiveFacts,
     ArchiveWindow,
@@ -22,7 +23,7 @@ from pgstrata.model.archive import (
     RelationUse,
     Span,
 )
-from pgstrata.model.explanation import Chosen, Explained, Outcome
+from pgstrata.model.explanation import Chosen, Explained, Outcome, RelationChange
 from pgstrata.model.profile import Profiled
 from pgstrata.report.blocks.markdown import emit_markdown
 from pgstrata.report.blocks.page import emit_page
@@ -34,6 +35,7 @@ from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.json import explanation_json
 from pgstrata.report.live.limits import LIMITS, say_limits
 from pgstrata.report.live.profile import make_profile_document, profile_json
+from pgstrata.report.live.relations import say_relations
 from pgstrata.report.live.words import render_sessions
 
 CPU, LOCK = session("select"), session("update", "Lock/transactionid")
@@ -232,6 +234,19 @@ def test_a_table_that_is_now_scanned_sequentially_is_named():
     text = words(found)
     assert "0 → 40" in text
     assert "public.stock_pkey on public.stock" in text
+
+
+def test_of_a_table_that_was_in_the_sum_of_the_others_no_figure_of_before_is_said():
+    stock = RelationChange(
+        relation=STOCK, value=RelationUse(sequential_scans=40, sequential_rows=1e6), reference=RelationUse()
+    )
+    others = RelationChange(
+        relation=Relation(name=REST), value=RelationUse(blocks_hit=10), reference=RelationUse(blocks_hit=10)
+    )
+    (said,) = say_relations((stock, others))
+    assert said.startswith(
+        "The table public.stock was scanned sequentially 40 times per second and was not among the busiest before, "
+    )
 
 
 @pytest.mark.parametrize(
