@@ -1,4 +1,4 @@
-"""`pgstrata try` and `pgstrata init`: write an experiment file, never over somebody's own."""
+"""`pgstrata try`: write an experiment file, never over somebody's own."""
 
 from __future__ import annotations
 
@@ -19,28 +19,6 @@ from pgstrata.system.files import create, remove_file
 from pgstrata.system.reading import read_regular
 
 _MOST_FILES: Final = 1000
-_EXAMPLE: Final = """\
-# A question about PostgreSQL's performance. `pgstrata plan FILE` shows what it would do.
-question  = "Is 18 faster than 16 here?"
-threshold = "3 %"        # a difference that matters
-blocks    = 13           # at most; each holds every environment once, in random order
-budget    = "20m"        # whichever ends first
-controls  = ["same"]     # the baseline a second time: it must not differ from itself
-seed      = 42
-
-[factors]                # every key varies; the first level is the baseline
-server = ["16", "18"]    # also "embedded", "prefix:/usr/lib/postgresql/15", "dsn:SERVICE"
-# "settings.shared_buffers" = ["1GB", "4GB"]
-
-[common.settings]        # the same in all environments
-# synchronous_commit = "off"
-
-[[cells]]                # what is measured in every environment
-workload = "simple-update"   # also select-only, tpcb-like, or scripts = [{ file = "my.sql", weight = 1 }]
-scale    = 10                # 150 MB
-clients  = 4
-run      = "10s"
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +34,7 @@ def compose_experiment(assignments: Sequence[str], wishes: Wishes, output: Path 
     """Write the experiment file of a line of assignments; passwords stay out of it, and in the plan."""
     composed = compose_here(assignments, wishes)
     file = output or _free_name(assignments, composed.text)
-    _write_new(file, composed.text)
+    write_kept(file, composed.text)
     try:
         plan = load_plan(file, conninfo=composed.conninfo)
     except PgstrataError:
@@ -70,11 +48,6 @@ def compose_here(assignments: Sequence[str], wishes: Wishes) -> Composed:
     """The text of the file, with this machine's CPUs and whole paths."""
     cpus = capacity_here().cpus
     return compose_try(assignments, wishes, cpus=cpus, resolve_path=lambda path: str(expand_home(path).absolute()))
-
-
-def write_example(file: Path) -> None:
-    """An experiment file to start from."""
-    _write_new(file, _EXAMPLE)
 
 
 def _free_name(assignments: Sequence[str], text: str) -> Path:
@@ -95,7 +68,8 @@ def _text_of(file: Path) -> str | None:
         return None
 
 
-def _write_new(file: Path, text: str) -> None:
+def write_kept(file: Path, text: str) -> None:
+    """Write a text that is perhaps there already; UsageError where another is, or it cannot be written."""
     if file.exists() and _text_of(file) == text:
         return
     try:

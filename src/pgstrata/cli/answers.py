@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
+from pgstrata.cli.completion import complete_metric, complete_shown
 from pgstrata.cli.documents import print_document
 from pgstrata.cli.merge import gate_merged, is_merged, report_merged, show_merged
 from pgstrata.cli.options import Json, NoQueryText, StudyArgument, Threshold, end_with, ratio_of
 
-Shown = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study, or a bundle.")]
+Shown = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="The folder of a study, or a bundle.", autocompletion=complete_shown)
+]
 Prices = Annotated[
     Path | None,
     typer.Option("--prices", metavar="FILE", help="Use the prices of this list (TOML) instead of the plan's."),
@@ -88,7 +91,13 @@ def gate(
     study: Shown,
     json: Json = False,
     metric: Annotated[
-        str | None, typer.Option("--metric", metavar="NAME", help="Another metric than the plan's: never passes.")
+        str | None,
+        typer.Option(
+            "--metric",
+            metavar="NAME",
+            help="Another metric than the plan's: never passes.",
+            autocompletion=complete_metric,
+        ),
     ] = None,
     threshold: Threshold = None,
 ) -> None:

@@ -10,7 +10,16 @@ import typer
 
 from pgstrata.cli.answers import gate, reparse, report, show
 from pgstrata.cli.bundle import bundle, unbundle
+from pgstrata.cli.completion import (
+    complete_assignment,
+    complete_factor,
+    complete_level,
+    complete_study,
+    complete_workload,
+)
 from pgstrata.cli.host import host_app
+from pgstrata.cli.init import init
+from pgstrata.cli.listing import list_, open_
 from pgstrata.cli.live import explain, watch
 from pgstrata.cli.live_correlate import correlate
 from pgstrata.cli.live_incidents import incidents
@@ -26,7 +35,6 @@ app = typer.Typer(
     name="pgstrata",
     help="Find which layer changed PostgreSQL's performance, by how much and how surely.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -43,20 +51,21 @@ Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of t
 RunLength = Annotated[str | None, typer.Option(help="Length of a run, such as 10s.")]
 
 
-def init(file: Annotated[Path, typer.Argument(metavar="FILE")] = Path("experiment.toml")) -> None:
-    """Write an experiment file to start from."""
-    from pgstrata.app.compose import write_example
-
-    write_example(file)
-    print(f"{file} is written: edit it, then `pgstrata plan {file}` and `pgstrata run {file}`.")
-
-
 def try_(
     assignments: Annotated[
-        list[str], typer.Argument(metavar="FACTOR=LEVEL,LEVEL...", help="server=16,18 for example.")
+        list[str],
+        typer.Argument(
+            metavar="FACTOR=LEVEL,LEVEL...", help="server=16,18 for example.", autocompletion=complete_assignment
+        ),
     ],
     workload: Annotated[
-        list[str] | None, typer.Option("--workload", "-w", help="Such as select-only, simple-update, oltp-read-only.")
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            "-w",
+            help="Such as select-only, simple-update, oltp-read-only.",
+            autocompletion=complete_workload,
+        ),
     ] = None,
     scale: Scale = None,
     clients: Clients = None,
@@ -130,7 +139,13 @@ def floor(
         Path | None, typer.Argument(metavar="FILE", help="An experiment file: its cells, on its baseline.")
     ] = None,
     workload: Annotated[
-        list[str] | None, typer.Option("--workload", "-w", help="select-only and simple-update if none (repeatable).")
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            "-w",
+            help="select-only and simple-update if none (repeatable).",
+            autocompletion=complete_workload,
+        ),
     ] = None,
     scale: Scale = None,
     clients: Clients = None,
@@ -138,7 +153,10 @@ def floor(
     server: Annotated[
         str | None,
         typer.Option(
-            "--server", metavar="LEVEL", help="embedded (default), 14 to 18, maven:MAJOR, prefix:DIR, dsn:SERVICE."
+            "--server",
+            metavar="LEVEL",
+            help="embedded (default), 14 to 18, maven:MAJOR, prefix:DIR, dsn:SERVICE.",
+            autocompletion=complete_level,
         ),
     ] = None,
     blocks: Annotated[int | None, typer.Option(help="Blocks, 12 to 24; 13 if none are given.")] = None,
@@ -168,6 +186,7 @@ def bisect(
             "--factor",
             metavar="KEY",
             help="The factor; needless where there is only one. With --git: server (default) or kernel.",
+            autocompletion=complete_factor,
         ),
     ] = None,
     git: Annotated[
@@ -191,7 +210,9 @@ def bisect(
         Path | None,
         typer.Option("--config", metavar="FILE", help="Configuration of the kernels; default DIR/.config of --repo."),
     ] = None,
-    study: Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the search.")] = None,
+    study: Annotated[
+        Path | None, typer.Option("--study", metavar="DIR", help="Folder of the search.", autocompletion=complete_study)
+    ] = None,
     budget: Budget = None,
     json: Json = False,
 ) -> None:
@@ -231,8 +252,10 @@ _COMMANDS: Final[dict[str, Callable[..., None]]] = {
     "try": try_,
     "plan": plan,
     "run": run,
+    "list": list_,
     "show": show,
     "report": report,
+    "open": open_,
     "floor": floor,
     "decide": decide,
     "import": import_,

@@ -6,13 +6,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from pgstrata.cli.completion import complete_shown
 from pgstrata.cli.documents import print_document
 from pgstrata.cli.options import end_with
 
 
 def merge(
     studies: Annotated[
-        list[str], typer.Argument(metavar="STUDY...", help="Two or more studies or bundles; NAME=STUDY names one.")
+        list[str],
+        typer.Argument(
+            metavar="STUDY...",
+            help="Two or more studies or bundles; NAME=STUDY names one.",
+            autocompletion=complete_shown,
+        ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="A new folder.")],
     factor: Annotated[

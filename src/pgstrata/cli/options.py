@@ -7,13 +7,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from pgstrata.cli.completion import complete_study
+
 Destination = Annotated[
     str | None, typer.Option("--host", metavar="DESTINATION", help="Another host, as for ssh: db1, user@db1.")
 ]
 
 Budget = Annotated[str | None, typer.Option("--budget", metavar="TIME", help="Time to spend, such as 10m.")]
-StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of a study.")]
-StudyOption = Annotated[Path | None, typer.Option("--study", metavar="DIR", help="Folder of the study.")]
+StudyArgument = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="The folder of a study.", autocompletion=complete_study)
+]
+StudyOption = Annotated[
+    Path | None, typer.Option("--study", metavar="DIR", help="Folder of the study.", autocompletion=complete_study)
+]
 Threshold = Annotated[
     str | None, typer.Option("--threshold", metavar="RATIO", help="Difference that matters, such as '3 %'.")
 ]

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from pgstrata.cli.completion import complete_level
 from pgstrata.cli.options import Json
 
 servers_app = typer.Typer(help="Where PostgreSQL servers come from.", no_args_is_help=True, rich_markup_mode=None)
@@ -33,7 +34,10 @@ def servers_list(json: Json = False) -> None:
 @servers_app.command("fetch")
 def servers_fetch(
     levels: Annotated[
-        list[str], typer.Argument(metavar="LEVEL...", help="embedded, 14 ... 18, maven:9.6 ... maven:18")
+        list[str],
+        typer.Argument(
+            metavar="LEVEL...", help="embedded, 14 ... 18, maven:9.6 ... maven:18", autocompletion=complete_level
+        ),
     ],
 ) -> None:
     """Fetch servers ahead of time; afterwards no network is needed."""
@@ -46,7 +50,10 @@ def servers_fetch(
 
 @servers_app.command("check")
 def servers_check(
-    levels: Annotated[list[str] | None, typer.Argument(metavar="LEVEL...", help="All that are there if none.")] = None,
+    levels: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="LEVEL...", help="All that are there if none.", autocompletion=complete_level),
+    ] = None,
 ) -> None:
     """Check that programs start and what they say of themselves."""
     from pgstrata.app.machine import check_levels, open_machine

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pgstrata.cli.completion import complete_any
 from pgstrata.cli.live import Begin, End
 from pgstrata.cli.options import Json, NoQueryText, Threshold, end_with, ratio_of
 
@@ -120,6 +121,7 @@ def export(
         typer.Argument(
             metavar="STUDY|ARCHIVE|FILE",
             help="The folder of a study or of an archive, or a table as `decide` takes it.",
+            autocompletion=complete_any,
         ),
     ],
     format_: Annotated[

@@ -20,7 +20,7 @@ from pgstrata.model.server import Fingerprint
 from pgstrata.sources.ceilings import drop_wrong_ceilings
 from pgstrata.store.database import connect, reading
 from pgstrata.store.details import TABLES, load_details, save_details
-from pgstrata.store.failures import damaged_catalogue
+from pgstrata.store.failures import catalogue_errors, damaged_catalogue
 from pgstrata.system.ways import as_owner
 
 CATALOGUE: Final = "catalogue.sqlite"
@@ -185,6 +185,13 @@ def load_fingerprints(connection: sqlite3.Connection) -> Mapping[str, Fingerprin
     for name, fact, value in connection.execute("SELECT name, fact, value FROM fingerprint"):
         found.setdefault(name, {})[fact] = value
     return {name: Fingerprint(facts=facts) for name, facts in found.items()}
+
+
+def count_runs(path: Path) -> int:
+    """How many runs a catalogue has; StudyError where it is missing, damaged or of another format."""
+    with catalogue_errors(path.parent), open_for_reading(path.absolute()) as connection:
+        (number,) = connection.execute("SELECT count(*) FROM run").fetchone()
+    return int(number)
 
 
 def load_runs(

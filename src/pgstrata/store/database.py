@@ -8,7 +8,7 @@ import sqlite3
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,10 +56,12 @@ def reading(path: Path, refuse: Refuse, missing: Refuse) -> Iterator[sqlite3.Con
 
     `missing` makes the error for a database that is not there.
     """
-    with tempfile.TemporaryDirectory(prefix="pgstrata-") as scratch:
-        connection = _connect_read_only(path, refuse, missing) or _connect_copy(path, Path(scratch))
-        with closing(connection):
-            yield connection
+    connection = _connect_read_only(path, refuse, missing)
+    with ExitStack() as stack:
+        if connection is None:
+            scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="pgstrata-"))
+            connection = _connect_copy(path, Path(scratch))
+        yield stack.enter_context(closing(connection))
 
 
 @contextmanager

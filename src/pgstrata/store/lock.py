@@ -3,8 +3,9 @@
 import json
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -74,12 +75,39 @@ class StudyLock(HeldLock):
         super().__init__(folder / LOCK_FILE, _explain_holder)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who said that it holds a lock: a process, its host, since when (ISO 8601)."""
+
+    process: int
+    host: str
+    since: str
+
+
+def find_holder(path: Path, locked: Container[int]) -> Holder | None:
+    """Who holds the lock of a file, which is not touched; None where nobody of this machine does.
+
+    Args:
+        path: the file, perhaps missing.
+        locked: inodes of locked files.
+    """
+    try:
+        return _parse_holder(path) if path.lstat().st_ino in locked else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _parse_holder(path: Path) -> Holder:
+    holder = parse_json(read_regular(path, most=sizes.LOCK_FILE))
+    return Holder(process=int(holder["pid"]), host=str(holder["host"]), since=str(holder["since"]))
+
+
 def _read_holder(path: Path) -> str:
     try:
-        holder = parse_json(read_regular(path, most=sizes.LOCK_FILE))
-        return f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
+        holder = _parse_holder(path)
     except (OSError, ValueError, KeyError, TypeError):
         return "it has not said which"
+    return f"process {holder.process} on {holder.host}, since {holder.since}"
 
 
 def _explain_holder(path: Path, who: str) -> StudyLockedError:

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from pgstrata.system.reading import read_as_is
 from pgstrata.system.ways import as_owner
 
+_LOCKS: Final = "/proc/locks"
+_MOST: Final = 1 << 24
+_FLOCK: Final = re.compile(r"^\d+: FLOCK\s+ADVISORY\s+WRITE\s+-?\d+\s+\S+:(\d+)\s", re.MULTILINE)
 _POLL: Final = 0.1
 _SOON: Final = 3.0
 
@@ -83,3 +88,15 @@ def is_in_use(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def locked_inodes() -> frozenset[int]:
+    """Inodes of the files that processes of this machine have locked by flock(2), from /proc/locks (proc_locks(5)).
+
+    Nothing is locked by looking. Empty where that file cannot be read.
+    """
+    try:
+        text = read_as_is(_LOCKS, most=_MOST).decode("ascii", "replace")
+    except OSError:
+        return frozenset()
+    return frozenset(int(inode) for inode in _FLOCK.findall(text))

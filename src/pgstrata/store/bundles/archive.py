@@ -69,6 +69,15 @@ def _member(path: str) -> tarfile.TarInfo:
     return member
 
 
+def begins_like_bundle(stream: IO[bytes]) -> bool:
+    """Whether the first member is called like a manifest, as in no other archive; it need not be in order."""
+    with lzma.LZMAFile(stream) as packed:
+        try:
+            return packed.read(tarfile.BLOCKSIZE).startswith(f"{MANIFEST}\0".encode())
+        except (lzma.LZMAError, EOFError):
+            return False
+
+
 class ArchiveReader:
     """Reads an archive once, from its start.
 
