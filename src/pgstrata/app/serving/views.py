@@ -1,0 +1,62 @@
+"""The pages of a study or an archive, and the command that makes each."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from typing import Final, assert_never
+
+from pgstrata.app.serving.rendering import View
+from pgstrata.model.listing import Listed, ListedKind, ListedState
+
+_REST: Final = 30.0
+_REST_ARCHIVE: Final = 60.0
+_HOUR: Final = 3600
+
+
+class Shown(StrEnum):
+    """What of an entry is shown."""
+
+    REPORT = "report"
+    HOUR = "hour"
+    INCIDENTS = "incidents"
+
+
+TITLES: Final = {Shown.REPORT: "report", Shown.HOUR: "last hour", Shown.INCIDENTS: "incidents"}
+"""Texts of links."""
+
+
+def shown_of(entry: Listed) -> tuple[Shown, ...]:
+    """All pages of an entry, the first one first."""
+    return (Shown.HOUR, Shown.INCIDENTS) if entry.kind is ListedKind.ARCHIVE else (Shown.REPORT,)
+
+
+def changes(entry: Listed) -> bool:
+    """Whether its pages may change."""
+    return entry.kind in {ListedKind.STUDY, ListedKind.ARCHIVE}
+
+
+def make_view(entry: Listed, shown: Shown, state: str) -> View:
+    """A page of an entry, whose state is given."""
+    arguments = _arguments(entry, shown)
+    running = entry.state is ListedState.RUNNING
+    return View(
+        key=f"{shown} {entry.path}",
+        arguments=arguments,
+        state=state,
+        rest=_REST_ARCHIVE if entry.kind is ListedKind.ARCHIVE else _REST if running else 0.0,
+        command=shlex.join(("pgstrata", *arguments, "FILE.html")),
+    )
+
+
+def _arguments(entry: Listed, shown: Shown) -> tuple[str, ...]:
+    match shown:
+        case Shown.REPORT:
+            return ("report", entry.path, "-o")
+        case Shown.HOUR:
+            begin = () if entry.span is None else ("--from", f"@{entry.span.end - _HOUR}")
+            return ("window", entry.path, *begin, "--report")
+        case Shown.INCIDENTS:
+            return ("incidents", entry.path, "--report")
+        case _:
+            assert_never(shown)
