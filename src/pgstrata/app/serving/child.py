@@ -47,7 +47,7 @@ class Children:
     def __init__(
         self, program: tuple[str, ...] = (sys.executable, "-P", "-m", "pgstrata"), seconds: float = LONGEST
     ) -> None:
-        self._program, self._seconds = program, seconds
+        self._program, self.seconds = program, seconds
         self._turn = threading.Lock()
         self._guard = threading.Lock()
         self._waiting = 0
@@ -66,7 +66,7 @@ class Children:
                 raise BusyError
             self._waiting += 1
         try:
-            if not self._turn.acquire(timeout=self._seconds):
+            if not self._turn.acquire(timeout=self.seconds):
                 raise BusyError
         finally:
             with self._guard:
@@ -95,7 +95,7 @@ class Children:
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, child.pid, _NICENESS)
         try:
-            printed, said = child.communicate(timeout=self._seconds)
+            printed, said = child.communicate(timeout=self.seconds)
         except subprocess.TimeoutExpired:
             self._kill()
             child.communicate()

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-from pgstrata.app.serving.child import LONGEST, BusyError, Children, Ended
+from pgstrata.app.serving.child import BusyError, Children, Ended
 
 _MOST_KEPT: Final = 16
 _LARGEST: Final = 64 << 20
@@ -99,7 +99,7 @@ class Renderer:
             file = folder / "page.html"
             ended = self._children.run(*view.arguments, str(file), folder=folder)
             if ended.code != 0:
-                return self._problem(view, _explain(view, ended))
+                return self._problem(view, self._explain(view, ended))
             if file.stat().st_size > _LARGEST:
                 return self._problem(view, f"The page is too large for this. Write it with: {view.command}")
             return Page(state=view.state, moment=self._clock(), content=file.read_text(encoding="utf-8"))
@@ -107,10 +107,9 @@ class Renderer:
     def _problem(self, view: View, problem: str, status: HTTPStatus = HTTPStatus.OK) -> Page:
         return Page(state=view.state, moment=self._clock(), problem=problem, status=status)
 
-
-def _explain(view: View, ended: Ended) -> str:
-    if ended.code is None:
-        return f"The page was not ready after {LONGEST:g} seconds. Write it with: {view.command}"
-    if "Traceback" in ended.said or not ended.said.strip():
-        return f"The page could not be made, which is a defect of pgstrata. This shows it: {view.command}"
-    return ended.said.strip().removeprefix("pgstrata: ")
+    def _explain(self, view: View, ended: Ended) -> str:
+        if ended.code is None:
+            return f"The page was not ready after {self._children.seconds:g} seconds. Write it with: {view.command}"
+        if "Traceback" in ended.said or not ended.said.strip():
+            return f"The page could not be made, which is a defect of pgstrata. This shows it: {view.command}"
+        return ended.said.strip().removeprefix("pgstrata: ")

@@ -71,7 +71,8 @@ class Shelf:
 
             found = list_below(self.folder, seconds=0.0, read=read)
             self._known = seen
-            self._keys = {self.key(each): each for each in found.entries}
+            # what has gone keeps its key, so that its page can say so
+            self._keys |= {self.key(each): each for each in found.entries}
         return found
 
     def key(self, entry: Listed) -> str:
@@ -79,7 +80,7 @@ class Shelf:
         return blake2b(entry.path.encode(errors="surrogateescape"), key=self._secret, digest_size=12).hexdigest()
 
     def find(self, key: str) -> Listed | None:
-        """What was found under that key when somebody last looked, as it is now."""
+        """What was found under that key when somebody last looked, as it is now; None for no key of this."""
         with self._guard:
             found = self._keys.get(key)
         return None if found is None else read_listed(found.kind, Path(found.path), locked_inodes())
