@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -29,6 +31,8 @@ _FILES: Final = {
 }
 _LOCKS: Final = {ListedKind.STUDY: LOCK_FILE, ListedKind.ARCHIVE: ARCHIVE_LOCK}
 _MOST_FILES: Final = 500_000
+_RECENT: Final = 5.0
+"""Seconds for which a look is recent enough to choose the next study whose answer is looked for."""
 
 State = tuple[tuple[int, ...], ...]
 
@@ -46,9 +50,11 @@ class Shelf:
 
     Args:
         folder: in which they lie; UsageError where there is none.
+        clock: seconds that pass.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         # relative paths would mean another folder for the commands that read them
         self.folder: Final = folder.absolute()
         self._secret: Final = secrets.token_bytes(32)
@@ -56,7 +62,7 @@ class Shelf:
         self._answers: dict[str, tuple[State, str]] = {}
         self._keys: dict[str, Listed] = {}
         self._guard = threading.Lock()
-        self.look()
+        self._last, self._moment = self.look(), clock()
 
     def look(self) -> Listing:
         """All that is there now, with the answers that were found so far."""
@@ -70,7 +76,7 @@ class Shelf:
                 return self._with_answer(entry, state)
 
             found = list_below(self.folder, seconds=0.0, read=read)
-            self._known = seen
+            self._known, self._last, self._moment = seen, found, self._clock()
             # what has gone keeps its key, so that its page can say so
             self._keys |= {self.key(each): each for each in found.entries}
         return found
@@ -91,11 +97,14 @@ class Shelf:
 
     def undecided(self) -> Undecided | None:
         """The newest study whose answer was not looked for; None while one is measured, which would be disturbed."""
-        entries = self.look().entries
+        entries = self._last.entries if self._clock() < self._moment + _RECENT else self.look().entries
         if any(each.state is ListedState.RUNNING and each.kind is ListedKind.STUDY for each in entries):
             return None
-        found = next((each for each in entries if needs_answer(each)), None)
-        return None if found is None else Undecided(entry=found, state=_state_of(found.kind, Path(found.path)))
+        wanted = ((each, _state_of(each.kind, Path(each.path))) for each in entries if needs_answer(each))
+        return next(
+            (Undecided(entry=each, state=now) for each, now in wanted if self._answers.get(each.path, ((),))[0] != now),
+            None,
+        )
 
     def decide(self, found: Undecided, headline: str) -> None:
         """Keep the answer of a study, until the study changes."""
@@ -134,12 +143,14 @@ def needs_answer(entry: Listed) -> bool:
 
 def _state_of(kind: ListedKind, path: Path, locked: frozenset[int] = frozenset()) -> State:
     """Of the files that it consists of: inode, size and time of each, and who holds its lock."""
-    states = [_stat(path / name if name else path) for name in _FILES[kind]]
-    lock = _stat(path / _LOCKS[kind]) if kind in _LOCKS else ()
+    # a thousand of them are looked at for each list, so without a path object for each file
+    place = str(path)
+    states = [_stat(f"{place}/{name}" if name else place) for name in _FILES[kind]]
+    lock = _stat(f"{place}/{_LOCKS[kind]}") if kind in _LOCKS else ()
     return (*states, lock if lock and lock[0] in locked else ())
 
 
-def _stat(path: Path) -> tuple[int, ...]:
+def _stat(path: str) -> tuple[int, ...]:
     """Empty where there is none; an empty one is none, because readers of a database make such a log."""
     try:
         found = os.lstat(path)
