@@ -3,10 +3,10 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap demo test test-vm lint fmt bench soak docs check clean
+.PHONY: help bootstrap demo test test-vm lint fmt bench bench-incidents soak docs site dist check clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 bootstrap: ## Make .venv with everything that is needed
 	@scripts/bootstrap
@@ -33,6 +33,9 @@ fmt: bootstrap ## Format, and mend what can be mended
 bench: bootstrap ## Measure pgstrata itself; ONLY=live,live-runs LOADS=5,equal names a part
 	$(BIN)/python bench $(ARGS)
 
+bench-incidents: bootstrap ## Known causes injected into a server: found and named? MINUTES=60 records more first
+	ONLY=incidents $(BIN)/python bench $(ARGS)
+
 soak: bootstrap ## What is too long for each change, in parts of at most an hour; ARGS=--list
 	$(BIN)/python soak $(ARGS)
 
@@ -43,6 +46,12 @@ docs: bootstrap ## Write the generated references anew
 	$(BIN)/python scripts/guards.py
 	$(BIN)/python scripts/workloads.py
 	$(BIN)/python scripts/metrics.py
+
+site: bootstrap ## Build the manual as a site into build/site/html; broken links fail
+	@scripts/site
+
+dist: bootstrap ## Build the wheel and the sdist into dist/, and check them
+	@scripts/dist
 
 check: lint test ## What has to pass before a change is merged
 

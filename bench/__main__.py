@@ -26,6 +26,7 @@ from drivers import measure_drivers
 from equals import measure_live_equal, measure_live_equal_writing
 from figures import Benchmark, run_benchmarks
 from importing import measure_importing
+from incidents.measure import measure_incidents
 from large_study import measure_large_study
 from largest_plan import measure_largest_plan
 from live import measure_live, measure_live_runs, measure_live_writing
@@ -38,6 +39,7 @@ from ordered import measure_ordered
 from peaks import measure_peaks
 from percentiles import measure_percentiles
 from perf import measure_perf
+from readability import measure_readability
 from real_noise import measure_real_noise
 from recorder import measure_recorder
 from remote import measure_remote
@@ -62,6 +64,7 @@ from why import measure_why
 BENCHMARKS: dict[str, Benchmark] = {
     "startup": measure_startup,
     "structure": measure_structure,
+    "readability": measure_readability,
     "large-study": measure_large_study,
     "largest-plan": measure_largest_plan,
     "import": measure_importing,
@@ -93,6 +96,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "visit": measure_visit,
     "threads": measure_threads,
     "bank": measure_bank,
+    "incidents": measure_incidents,
     "transports": measure_transports,
     "agreement": measure_agreement,
     "live": measure_live,

@@ -24,7 +24,7 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
-from figures import Figure
+from figures import Figure, say_share
 from observer import Silence
 
 from pgstrata.app.answer import load_answer
@@ -121,7 +121,7 @@ def measure_causes() -> Iterator[Figure]:
     if total.made:
         for name, count in (("ranked first", total.first), ("share right", total.covered)):
             yield Figure(name=f"causes: {name}, all", value=_percent(count, total.made), goal=GOAL, unit="%",
-                         low_is_good=False, notes=(_binomial(count, total.made),))  # fmt: skip
+                         low_is_good=False, notes=(say_share(count, total.made),))  # fmt: skip
     if SAME in wanted:
         yield from _measure_same(table)
 
@@ -269,7 +269,7 @@ def _measure_same(table: Mapping[str, Any]) -> Iterator[Figure]:
     quiet = sum(not outcome.first for _, outcome in found)
     notes = [f"{kind}: {outcome.said}" for kind, outcome in found if outcome.first]
     yield Figure(name="causes: none named for the same", value=_percent(quiet, len(found)), goal=SAME_GOAL, unit="%",
-                 low_is_good=False, notes=(_binomial(quiet, len(found)), *notes))  # fmt: skip
+                 low_is_good=False, notes=(say_share(quiet, len(found)), *notes))  # fmt: skip
 
 
 def _measure_equal(kind: str, seed: int) -> Outcome:
@@ -293,11 +293,3 @@ def _same_plan(kind: str, seed: int, scratch: Path) -> Plan:
 
 def _percent(count: int, made: int) -> float:
     return 100 * count / made if made else math.nan
-
-
-def _binomial(count: int, made: int) -> str:
-    """With Wilson's interval for a proportion (Wilson 1927) at 95 %."""
-    share, z2 = count / made, 1.96**2
-    centre = (share + z2 / (2 * made)) / (1 + z2 / made)
-    half = 1.96 * math.sqrt(share * (1 - share) / made + z2 / (4 * made**2)) / (1 + z2 / made)
-    return f"{count} of {made}, 95 % interval {100 * (centre - half):.0f} to {100 * (centre + half):.0f} %"

@@ -113,6 +113,16 @@ def _entry(figures: Sequence[Figure], commit: str | None) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
+def say_share(count: int, made: int) -> str:
+    """With Wilson's interval for a proportion (Wilson 1927) at 95 %, where anything was made."""
+    if not made:
+        return "none"
+    share, z2 = count / made, 1.96**2
+    centre = (share + z2 / (2 * made)) / (1 + z2 / made)
+    half = 1.96 * math.sqrt(share * (1 - share) / made + z2 / (4 * made**2)) / (1 + z2 / made)
+    return f"{count} of {made}, 95 % interval {max(0.0, 100 * (centre - half)):.0f} to {100 * (centre + half):.0f} %"
+
+
 def _commit() -> str | None:
     """The commit of the checkout, with "-dirty" where files were changed since; None outside of one."""
     return _ask_git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")

@@ -69,6 +69,7 @@ def _told() -> Recent:
                 server=dict.fromkeys(SERVER_RATES, 100.0),
                 server_seconds=1.0,
                 host=dict.fromkeys(HOST_RATES, 1.0),
+                host_seconds=1.0,
             )
         )
     return recent

@@ -272,3 +272,12 @@ def test_what_is_run_as_root_and_what_is_not_stands_in_one_row_each():
     code = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
     of_builds = {"configure"}
     assert {name for name in root | servers if f'"{name}' not in code and name not in of_builds} <= NAMED_OTHERWISE
+
+
+def test_the_site_has_each_page_of_the_manual_in_its_navigation():
+    named = re.findall(r"^ +- [^:]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    pages = {
+        str(path.relative_to(ROOT)) for folder in ("docs", "docs/reference") for path in (ROOT / folder).glob("*.md")
+    }
+    assert pages <= set(named)

@@ -30,7 +30,7 @@ by hand. Measuring them can be interrupted and gone on with at any time ([CONTRI
 ## Minutes to an answer
 
 Each row is a question about two environments, with the data built. Studies are drawn from recorded visits and judged
-by the rule that users have ([concepts.md](concepts.md#how-a-verdict-is-reached)), at a threshold of 3 % for 5 %, of 1 %
+by the rule that users have ([methods.md](methods.md#how-a-verdict-is-reached)), at a threshold of 3 % for 5 %, of 1 %
 for 2 %, of 0.5 % for 1 %.
 
 - **Right**: the verdict is right and comes within the goal, set-up included. Undecided is what comes later, or never.

@@ -106,6 +106,22 @@ def test_a_command_that_runs_when_the_recorder_ends_has_some_time_and_is_killed_
     assert _ends(int(out.read_text()))
 
 
+def test_no_further_command_begins_once_the_time_at_the_end_is_over(tmp_path):
+    out = tmp_path / "out"
+    text = f"import os, time; open({str(out)!r}, 'a').write(os.environ['PGSTRATA_STATE']); time.sleep(600)"
+    called = hook([script(tmp_path, text)], tmp_path)
+    called.call(HookState.BEGIN, 1, "{}")
+    called.call(HookState.END, 1, "{}")
+    for _ in range(2000):
+        if out.exists() and out.read_text():
+            break
+        time.sleep(0.01)
+    called.close(0.1)
+    called._worker.join(30)
+    assert not called._worker.is_alive()
+    assert out.read_text() == "begin"
+
+
 def _ends(pid):
     """Whether a process is gone or a zombie soon."""
     for _ in range(200):
@@ -126,10 +142,10 @@ def test_a_command_that_does_not_read_its_input_is_no_failure(tmp_path):
 
 
 def test_a_command_is_split_as_in_a_shell_and_no_shell_runs_it():
-    assert parse_hook("notify --to 'the team; rm x' $HOME") == ("notify", "--to", "the team; rm x", "$HOME")
+    assert parse_hook("cat --to 'the team; rm x' $HOME") == ("cat", "--to", "the team; rm x", "$HOME")
 
 
-@pytest.mark.parametrize("text", ["", "  ", "notify 'open"])
+@pytest.mark.parametrize("text", ["", "  ", "notify 'open", "no-such-program-4711 db", "/"])
 def test_a_command_that_cannot_be_read_is_refused(text):
     with pytest.raises(UsageError) as caught:
         parse_hook(text)

@@ -14,6 +14,7 @@ from pgstrata.collectors.live.log import MOST, LogPlace, read_log_place
 from pgstrata.errors import HostLostError, ParseError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.archive import EventKind
+from pgstrata.ports.host import Command
 
 ERROR = "2026-11-28 01:02:03 CET [7] ERROR:  division by zero\n"
 
@@ -118,6 +119,23 @@ def test_what_is_no_ordinary_file_is_no_log(tmp_path, kind):
     assert errors(feed, 1) == 0
 
 
+class Rooted(LocalHost):
+    """This machine as root sees it, where the named process is one of root's."""
+
+    user = "root"
+
+    def run(self, command, **more):
+        if command.argv[-1].startswith("/proc/"):
+            command = Command(argv=("echo", *command.argv[2].replace("%u", "0").replace("%U", "root").split()))
+        return super().run(command, **more)
+
+
+def test_root_reads_no_log_for_a_server_that_names_a_process_of_roots_as_its_own(log):
+    feed = OpenedHostFeed(Rooted(), lambda: 0.0)
+    aim(feed, log)
+    assert not feed.reads_log
+
+
 def test_without_a_named_log_the_servers_standard_error_is_looked_at():
     feed = make_feed()
     feed.aim(LogPlace(path="", backend=os.getpid()))  # that of this test's parent: a file, a pipe or a terminal
@@ -195,6 +213,20 @@ def test_a_connection_that_breaks_is_told_and_made_again(monkeypatch):
     (event,) = (*events, *feed.read(5).events)
     assert (event.kind, event.moment, event.detail) == (EventKind.MISSED, 5, "host: reset by peer")
     assert line.opened == 2
+
+
+def test_an_unforeseen_error_of_the_thread_is_told_as_a_lost_connection(monkeypatch):
+    line = Line(monkeypatch)
+    feed = line.feed()
+
+    def fail(paths):
+        raise ValueError("not a number")
+
+    monkeypatch.setattr(line, "read_files", fail, raising=False)
+    feed._ended = Waits(feed, [lambda: None])
+    feed.read(5)
+    feed._thread.join(timeout=60)
+    assert line.told == ["the connection to ssh:db1 was lost: not a number; its counters are missing until it is back"]
 
 
 class Waits:

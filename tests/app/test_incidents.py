@@ -241,6 +241,25 @@ def test_the_command_is_called_at_the_beginning_and_at_the_end(tmp_path, seconds
     assert ended["incident"]["ending"] == "as usual again"
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_clock_that_was_set_back_blinds_nobody(tmp_path, seconds, restarted):
+    day = 86_400
+    recording = Recording(tmp_path / "archive")
+    recording.feed(START + day, seconds[:2700])
+    assert recording.announced[-1] is not None
+    if restarted:
+        recording.end()
+        recording = Recording(tmp_path / "archive")
+    recording.feed(START, seconds[:3600])
+    recording.end()
+    until = "17:04:56" if restarted else "17:05:00"  # the last flush, or the last second
+    assert recording.told[-3].startswith(f"the incident of 17:00:00 was seen until {until}, after ")
+    assert recording.told[-2].startswith("incident since 17:00:00: transactions take ")
+    assert recording.told[-1].startswith("the incident of 17:00:00 ended at 17:10:0")
+    begun = [each for each in recording.announced if each is not None]
+    assert begun[-1].begin == pytest.approx(START + 2400, abs=10)
+
+
 def test_an_archive_that_cannot_be_read_does_not_keep_a_recorder_from_its_work(tmp_path, seconds):
     first = Recording(tmp_path / "archive")
     first.feed(START, seconds[:900])

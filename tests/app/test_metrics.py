@@ -148,10 +148,25 @@ def test_statements_are_summed_up():
 
 def test_cpu_of_the_host_is_known_where_it_was_read():
     rates = {"host_user_cpu": 1.5, "host_steal_cpu": 0.25, "run_queue_length": 7.0}
-    found = read(told(second(0, {}, host=rates), second(1, {}, host=rates), second(3, {}, host=rates)), 3)
+    seconds = [second(number, {}, host=rates, host_seconds=float(size)) for number, size in ((0, 1), (1, 1), (3, 2))]
+    found = read(told(*seconds), 3)
     assert found["pgstrata_host_cpu_seconds", "user"] == 6
     assert found["pgstrata_host_cpu_seconds", "steal"] == 1
     assert ("pgstrata_host_cpu_seconds", "system") not in found
+
+
+def test_cpu_of_the_host_does_not_count_for_a_time_in_which_it_was_not_read():
+    rates = {"host_user_cpu": 1.5}
+    first, again = (second(number, {}, host=rates, host_seconds=1.0) for number in (0, 600))
+    assert read(told(first, again), 600)["pgstrata_host_cpu_seconds", "user"] == 3
+
+
+def test_a_clock_that_is_set_back_takes_nothing_from_a_counter_and_leaves_no_old_seconds_in_a_mean():
+    before = [second(3600 + number, {LOCK: 9}) for number in range(20)]
+    recent = told(*before, *(second(number, {RUNNING: 1}) for number in range(3)))
+    found = read(recent, 2)
+    assert found["pgstrata_gap_seconds",] == 0
+    assert (found["pgstrata_load", "Lock"], found["pgstrata_load", "running"]) == (0, 1)
 
 
 def test_events_are_counted_by_kind_without_their_detail():
@@ -201,7 +216,9 @@ def everything():
         ("host_user_cpu", "host_system_cpu", "host_interrupt_cpu", "host_iowait_cpu", "host_steal_cpu"), 1.0
     )
     uses = counted({SECRET: use(calls=10, seconds=2.0)})
-    recent.follow(second(0, {strange: 2}, blocked=behind(strange, root=strange), host=rates, counted=uses))
+    recent.follow(
+        second(0, {strange: 2}, blocked=behind(strange, root=strange), host=rates, host_seconds=1.0, counted=uses)
+    )
     recent.note(ArchiveEvent(moment=START, kind=EventKind.MISSED, detail=SECRET))
     recent.alarm(an_incident())
     recent.saved(START)

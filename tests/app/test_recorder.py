@@ -17,7 +17,7 @@ from pgstrata.app.watching.ticker import Ticker
 from pgstrata.app.watching.watch import open_endpoint
 from pgstrata.collectors.live.counters import counters_statement
 from pgstrata.collectors.live.horizon import horizon_statement
-from pgstrata.collectors.live.log import log_statement
+from pgstrata.collectors.live.log import LOG_RIGHT, log_statement
 from pgstrata.collectors.live.relations import relations_statement
 from pgstrata.collectors.live.sessions import sessions_statement
 from pgstrata.errors import ArchiveError, HostFileError, HostNotFitError, SessionLostError, SqlError
@@ -37,7 +37,8 @@ class FakeServer:
     def __init__(self):
         self.started, self.system, self.broken, self.commits, self.calls, self.resets = 1000.0, "7", None, 0, 0, "0\t1"
         self.read_only, self.number, self.counting, self.sessions, self.opened = "on", VERSION, "public", 0, 0
-        self.asked, self.scans, self.catalogue = [], 0, 1000
+        self.asked, self.scans, self.catalogue, self.log_right = [], 0, 1000, "t"
+        self.committed = lambda: 60
 
     def connect(self):
         if self.broken:
@@ -58,9 +59,11 @@ class FakeServer:
         if statement == sessions_statement(VERSION):
             return "client backend\tshop\tclerk\tapp\tactive\tLock\ttuple\t42\t\t11\t3\t12\n"
         if statement == counters_statement(VERSION):
-            self.commits += 60
+            self.commits += self.committed()
             return f"database.xact_commit\t{self.commits}\ndatabase.xact_rollback\t0\ndatabase.stats_reset\t1"
-        if statement == log_statement():
+        if statement == LOG_RIGHT:
+            return self.log_right
+        if statement in (log_statement(), log_statement(named=False)):
             return "log/postgresql.log\t/data\t1"
         if statement == horizon_statement():
             return "session\treports\t77\tidle in transaction\t9000\t600"
@@ -152,6 +155,19 @@ def test_every_second_has_a_look_and_statements_have_one_each_ten(rig):
     assert "43" not in window.statements, "the recorder's own statements are no load"
     assert all(45 < rate < 60 for rate in known(window)), "the recorder's own transactions are not the load's"
     assert rig.server.opened == 1
+
+
+def test_a_server_that_counts_late_and_has_no_other_transactions_has_none(rig):
+    told = [0]
+
+    def each_third_time():
+        told.append(len(rig.server.asked))
+        return 0 if len(told) % 3 != 1 else told[-1] - told[-4]
+
+    rig.server.committed = each_third_time
+    rig.recorder.begin()
+    rig.run(60)
+    assert max(known(rig.end()[1])[5:]) == 0
 
 
 def test_tables_and_what_holds_back_vacuum_are_recorded(rig):
@@ -613,6 +629,25 @@ class Heard:
         self._call("close")
 
 
+def test_statements_that_are_known_by_their_texts_alone_do_not_fill_memory_for_months(rig):
+    rig.recorder.begin()
+    rig.run(20)
+    rig.recorder._identities |= {f"q{number}": "" for number in range(20_001)}
+    rig.run(20)
+    assert len(rig.recorder._identities) == 2
+    _, window, _ = rig.end()
+    assert set(window.statements) == {"42"}, "the recorder's own are still known as such"
+
+
+def test_statements_of_the_counters_are_asked_for_before_those_of_sessions(rig):
+    rig.recorder.begin()
+    rig.run(15)
+    rig.recorder._identities.clear()
+    rig.recorder._wanted |= {f"1{number:04}" for number in range(500)}
+    rig.run(5)
+    assert rig.recorder._identities["42"] == "update t set a = ?"
+
+
 def test_followers_are_told_what_is_recorded(tmp_path):
     heard = Heard()
     rig = Rig(tmp_path / "archive", followers=(heard,))
@@ -646,6 +681,22 @@ def test_a_follower_that_fails_is_left_out_and_the_others_go_on(tmp_path, call):
     assert rig.told[-1] == "the listener failed and was stopped; recording goes on (RuntimeError: broken)"
 
 
+def test_followers_and_connection_are_closed_although_the_archive_can_no_longer_be_written(tmp_path, monkeypatch):
+    heard = Heard()
+    rig = Rig(tmp_path / "archive", followers=(heard,))
+    rig.recorder.begin()
+    rig.run(3)
+
+    def fail(_, now):
+        raise ArchiveError("the archive is damaged")
+
+    monkeypatch.setattr(ArchiveWriter, "flush", fail)
+    with pytest.raises(ArchiveError, match="damaged"):
+        rig.recorder.run(0)
+    assert heard.calls[-1] == "close"
+    assert rig.server.sessions == 0
+
+
 def test_one_follower_tells_the_others_of_an_incident(tmp_path):
     failing, heard = Heard(fails="alarm"), Heard()
     rig = Rig(tmp_path / "archive", followers=(failing, heard))
@@ -660,6 +711,30 @@ def test_one_follower_tells_the_others_of_an_incident(tmp_path):
     rig.end()
     assert heard.alarms == [incident, None]
     assert failing.alarms == []
+
+
+class Alarming(Heard):
+    """Tells the others of an incident while it is told a second itself."""
+
+    announce = None
+
+    def follow(self, second):
+        super().follow(second)
+        self.announce(None)
+
+
+def test_a_follower_that_fails_while_another_tells_of_an_incident_is_left_out_once(tmp_path):
+    first, failing, heard = Alarming(), Heard(fails="alarm"), Heard()
+    rig = Rig(tmp_path / "archive", followers=(first, failing, heard))
+    first.announce = rig.recorder.alarm
+    rig.recorder.begin()
+    rig.run(3)
+    rig.end()
+    assert failing.calls[-1] == "alarm"
+    assert len(heard.seconds) == 3
+    assert [text for text in rig.told if "was stopped" in text] == [
+        "the listener failed and was stopped; recording goes on (RuntimeError: broken)"
+    ]
 
 
 def test_seconds_without_a_connection_have_no_look(tmp_path):
@@ -734,6 +809,19 @@ def test_the_named_host_is_read_and_its_log_counted(tmp_path):
     assert [event.times for event in errors] == [3, 3, 3, 3]
     assert heard.events.count(EventKind.ERRORS) == 4
     assert there.places[0].path == "/data/log/postgresql.log"
+
+
+def test_a_role_that_may_not_ask_for_the_log_does_not_ask_for_it(tmp_path):
+    there = TalkingHost()
+    rig = Rig(tmp_path / "archive", there=there)
+    rig.server.log_right = "f"
+    rig.recorder.begin()
+    rig.run(70)
+    rig.end()
+    assert there.places
+    assert not any("pg_current_logfile()," in statement for statement in rig.server.asked)
+    assert log_statement(named=False) in rig.server.asked
+    assert rig.told == []
 
 
 def test_a_host_on_which_the_server_does_not_run_is_refused(tmp_path):

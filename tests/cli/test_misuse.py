@@ -29,6 +29,17 @@ def place(tmp_path):
         ("run empty.toml", 2, "there are no cells\n  -> add [[cells]]"),
         ("plan good.toml --bogus", 2, "No such option: --bogus"),
         ("bogus", 2, "No such command 'bogus'"),
+        (
+            "watch no/server --archive a",
+            2,
+            "DSN: it is neither the name of a service nor a connection string\n  -> write SERVICE (",
+        ),
+        (
+            "watch db --archive a --false-alarms-per fortnight",
+            2,
+            "-> write hour, day, week, month, or a time such as 3d",
+        ),
+        ("watch db --archive a --on-incident no-such-program", 2, "--on-incident: there is no program no-such-program"),
         ("run good.toml --budget nonsense", 2, "--budget: 'nonsense' is not a duration"),
         ("run good.toml --seed x", 2, "--seed"),
         ("run good.toml --study good.toml", 1, "there is a file in the way"),

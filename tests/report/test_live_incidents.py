@@ -19,6 +19,7 @@ from pgstrata.report.live.incidents import (
     make_incidents,
     say_begun,
     say_ended,
+    say_factor,
     say_period,
 )
 from pgstrata.report.live.incidents_json import incident_json, incidents_json
@@ -64,6 +65,13 @@ def found(*incidents, demand=(), **more):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("factor", "said"), [(1.34, "34 % longer"), (2.34, "2.3 times as long"), (2090.0, "2,100 times as long")]
+)
+def test_factors_have_the_digits_that_tell_something(factor, said):
+    assert say_factor(factor) == said
+
+
 def test_the_answer_begins_with_how_many_and_how_many_are_false():
     assert next(answer_sentences(found(SLOW, STALLED))) == "2 incidents in 24 h; one false alarm a week is expected"
     assert next(answer_sentences(found())) == "No incident in 24 h; one false alarm a week is expected"
@@ -72,8 +80,14 @@ def test_the_answer_begins_with_how_many_and_how_many_are_false():
 
 def test_the_period_of_a_false_alarm_is_said_as_it_was_asked_for():
     assert [say_period(1 / seconds) for seconds in (3600, DAY, 7 * DAY, 30 * DAY, 3 * DAY)] == [
-        "an hour", "a day", "a week", "a month", "each 72 h",
+        "an hour", "a day", "a week", "a month", "every 72 h",
     ]  # fmt: skip
+
+
+def test_a_very_large_factor_is_told_in_figures_without_an_exponent():
+    large = replace(SLOW, factor=1312.0, factor_interval=ValueInterval(low=1283.4, high=1341.4))
+    assert "transactions take 1,312 times as long (" in say_begun(large, None)
+    assert "x 1,312 [1,283, 1,341]" in " ".join(emit_text(make_incidents(found(large), version="1")).split())
 
 
 def test_an_incident_is_told_with_its_factor_throughput_and_load():
@@ -95,6 +109,14 @@ def test_the_worst_incident_comes_first():
     said = list(answer_sentences(found(small, SLOW)))
     assert "2.3 times as long" in said[1]
     assert "30 % longer" in said[2]
+
+
+def test_a_stall_in_which_nothing_ended_is_worse_than_a_small_slowdown():
+    stall = replace(STALLED, factor=1.0)
+    small = replace(SLOW, begin=START + 20_000, end=START + 20_100, factor=1.3)
+    assert "no transaction ended" in list(answer_sentences(found(small, stall)))[1]
+    five = [replace(small, begin=small.begin + 1000 * n, end=small.end + 1000 * n) for n in range(5)]
+    assert f"--from @{stall.begin}" in emit_text(make_incidents(found(*five, stall), "1"))
 
 
 def test_more_demand_stands_apart_and_is_never_called_an_incident():

@@ -42,3 +42,10 @@ def test_a_server_that_has_gone_is_named_with_what_to_do(tmp_path, said, what):
         sql.execute(Address(host="/run", port=1, user="u", database="d"), "SELECT 1")
     assert caught.value.what == what
     assert "check that the server runs" in caught.value.remedy
+
+
+def test_a_database_that_is_not_there_is_a_question_of_its_name(tmp_path):
+    sql = PsqlSql(LocalHost(), Tools(tmp_path, 'psql: error: FATAL:  3D000: database "nodb" does not exist', 2))
+    with pytest.raises(SqlError) as caught:
+        sql.execute(Address(host="/run", port=1, user="u", database="nodb"), "SELECT 1")
+    assert caught.value.remedy.startswith("check the name of the database")

@@ -291,3 +291,21 @@ def test_a_window_of_what_was_set_back_has_each_second_once(tmp_path):
     assert window.looks == (1,) * 90
     assert sum(window.sessions[WORKING]) == 60
     assert sum(window.sessions[WAITING]) == 60
+
+
+def test_a_class_of_which_seconds_alone_are_left_is_not_forgotten(tmp_path):
+    folder = tmp_path / "a"
+    writer = ArchiveWriter.open(folder, Keep(detail=HOUR, total=HOUR))
+    early, late, gone = session("early"), session("late"), session("gone")
+    first = START + HOUR - START % HOUR
+    add(writer, first - 30, 30, {gone: 1})
+    add(writer, first + 40, 20, {early: 1})  # its minute begins before what is kept
+    add(writer, first + HOUR + 30, 5, {late: 1})  # its minute has not ended yet
+    found = writer.tidy(first + HOUR + 36)
+    writer.close()
+    assert found.forgot
+    assert ask(folder, "SELECT count(*) FROM session_minute") == [(0,)]
+    with ArchiveReader.open(folder) as reader:
+        facts = reader.facts()
+        assert set(reader.window(facts.span, facts).sessions) == {early, late}
+    assert ask(folder, "SELECT count(*) FROM session_class") == [(2,)]

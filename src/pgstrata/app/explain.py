@@ -99,7 +99,7 @@ def require_looks(window: ArchiveWindow) -> ArchiveWindow:
         told = next((event.detail for event in window.events if event.kind is EventKind.LOST), "")
         why = f": the connection was lost ({told})" if told else ", as if no recorder had been running"
         raise ArchiveError(
-            f"nothing was recorded between {say_span(window.span)}{why}",
+            f"nothing was recorded from {say_span(window.span)}{why}",
             where="archive",
             remedy="give a window in which the recorder was at work",
         )

@@ -148,7 +148,7 @@ def _sort(told: list[Told], last: Incident | None) -> tuple[tuple[Incident, ...]
 def _explain(
     reader: ArchiveReader, archive: Path, facts: ArchiveFacts, detected: Detected, texts: Mapping[str, str]
 ) -> Iterator[Explained | None]:
-    worst = sorted(detected.incidents, key=lambda each: -lost(each, detected.span.end))[:_MOST_EXPLAINED]
+    worst = sorted(detected.incidents, key=lambda each: -each.lost(detected.span.end))[:_MOST_EXPLAINED]
     before: int | None = None
     for incident in detected.incidents:
         yield explain_incident(reader, archive, facts, incident, before, texts) if incident in worst else None
@@ -166,9 +166,3 @@ def explain_incident(
         return explain_chosen(reader, archive, facts, chosen, texts)
     except ArchiveError:
         return None
-
-
-def lost(incident: Incident, now: int) -> float:
-    """Seconds that transactions took longer, in all: the longest and the slowest come to most."""
-    seconds = (now if incident.end is None else incident.end) - incident.begin
-    return seconds * (1 - 1 / max(1.0, incident.factor)) * max(incident.load, 1e-9)

@@ -16,6 +16,8 @@ LONGER: Final = 4
 """Lengths of the window that the comparison window has where nobody names one: what is longer is known better."""
 _LONGEST: Final = 7200
 _SHORTEST: Final = 5
+_AHEAD: Final = 12 * 3600
+"""Seconds after the archive's end that a time of the day may mean as the end of a window."""
 _ENOUGH: Final = 300
 """Seconds of a comparison window that are enough, where more would have another incident in them."""
 
@@ -83,9 +85,9 @@ def window_before(facts: ArchiveFacts, window: Span) -> Span:
     begin = max(facts.span.begin, window.begin - length)
     if window.begin - begin < _SHORTEST:
         raise ArchiveError(
-            "the archive has nothing before this window to compare it with",
-            where=say_span(facts.span),
-            remedy="name another window to compare with: --against FROM..TO",
+            "it has nothing before this window to compare it with",
+            where=f"the archive from {say_span(facts.span)}",
+            remedy="give a later --from, or another window to compare with: --against FROM..TO",
         )
     return Span(begin=begin, end=window.begin)
 
@@ -97,8 +99,9 @@ def _span(facts: ArchiveFacts, begin: str | None, end: str | None, where: str) -
         return _checked(first, facts.span.end, where)
     upto = _moment(end, last, where)
     if upto <= first and _TIME.fullmatch(end.strip()):
-        # 23:50 to 00:10
-        upto = _following(end, first, where)
+        # 23:50 to 00:10, but not 13:28 to 13:27: that would end tomorrow
+        following = _following(end, first, where)
+        upto = following if following <= facts.span.end + _AHEAD else upto
     return _checked(first, upto, where)
 
 
@@ -144,15 +147,15 @@ def _within(facts: ArchiveFacts, asked: Span) -> Span:
     begin, end = max(asked.begin, facts.span.begin), min(asked.end, facts.span.end)
     if begin >= end:
         raise ArchiveError(
-            f"the archive has nothing between {say_span(asked)}",
-            where=f"it holds {say_span(facts.span)}",
+            f"it has nothing from {say_span(asked)}",
+            where=f"the archive from {say_span(facts.span)}",
             remedy="give times within it; a time without a date is that of the archive's last 24 hours",
         )
     return Span(begin=begin, end=end)
 
 
 def say_span(span: Span) -> str:
-    """2026-11-26 13:28:00 and 13:47:00 in the local zone."""
+    """2026-11-26 13:28:00 to 13:47:00 in the local zone."""
     begin, end = (datetime.fromtimestamp(each, tz=UTC).astimezone() for each in (span.begin, span.end))
     pattern = "%H:%M:%S" if begin.date() == end.date() else "%Y-%m-%d %H:%M:%S"
-    return f"{begin:%Y-%m-%d %H:%M:%S} and {end.strftime(pattern)}"
+    return f"{begin:%Y-%m-%d %H:%M:%S} to {end.strftime(pattern)}"

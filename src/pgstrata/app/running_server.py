@@ -24,7 +24,10 @@ def parse_dsn(dsn: str) -> Address:
     try:
         spec = parse_server(*mask_level(level))
     except WrongValueError as error:
-        raise UsageError(error.what, where="DSN", remedy=error.remedy) from None
+        what, remedy = error.what.replace("dsn: ", "it ", 1), error.remedy
+        raise UsageError(
+            what, where="DSN", remedy=remedy if dsn.startswith("dsn:") else remedy.replace("dsn:", "")
+        ) from None
     assert spec.kind is ServerKind.DSN
     return address_of(spec, libpq_variables(os.environ))
 

@@ -51,7 +51,7 @@ def _never_seen(event: str, window: ArchiveWindow, seen: tuple[tuple[str, int], 
     why = ", only processes and idle sessions that are no part of the load" if elsewhere else ""
     listed = tuple(f"{readable(name)}: {render_count(samples, 'sample')}" for name, samples in seen[:_MOST_LISTED])
     return ArchiveError(
-        f"no statement was seen waiting for {event!r} between {say_span(window.span)}{why}",
+        f"no statement was seen waiting for {event!r} from {say_span(window.span)}{why}",
         where="--event",
         remedy="name one of the events above, or give another window" if listed else "give another window",
         details=("the most frequent events were:", *listed) if listed else ("no statement was seen waiting",),

@@ -165,7 +165,8 @@ def rate_of(period: str) -> float:
     from pgstrata.errors import UsageError
 
     name = period.strip().lower()
-    seconds = _PERIODS.get(name) or duration_at(name, "--false-alarms-per")
+    remedy = "write hour, day, week, month, or a time such as 3d"
+    seconds = _PERIODS.get(name) or duration_at(name, "--false-alarms-per", remedy)
     if seconds < _PERIODS["hour"]:
         remedy = "give at least 1h: with more false alarms, nobody could tell them from incidents"
         raise UsageError("the time between false alarms is too short", where="--false-alarms-per", remedy=remedy)

@@ -32,7 +32,7 @@ def duration_of(text: str | None) -> float | None:
     return None if text is None else duration_at(text, "--budget")
 
 
-def duration_at(text: str, option: str) -> float:
+def duration_at(text: str, option: str, remedy: str = "write a time such as 90s, 10m or 1h30m") -> float:
     """Seconds; UsageError, which names the option, where it is no duration."""
     from pgstrata.errors import UsageError
     from pgstrata.units import parse_duration
@@ -40,7 +40,7 @@ def duration_at(text: str, option: str) -> float:
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise UsageError(str(error), where=option, remedy="write a time such as 90s, 10m or 1h30m") from None
+        raise UsageError(str(error), where=option, remedy=remedy) from None
 
 
 def ratio_of(text: str | None) -> float | None:

@@ -81,7 +81,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 def _already_ending(_signal: int, _frame: FrameType | None) -> None:
     # not by print: the signal may have come in the middle of one, and the terminal may be gone
     with suppress(OSError):
-        os.write(2, b"\npgstrata: stopping servers and removing clones, a moment\n")
+        os.write(2, b"\npgstrata: still cleaning up, a moment\n")
 
 
 def _leave_unheard(error: OSError) -> NoReturn:

@@ -3,7 +3,7 @@
 Where all CPUs are busy they get one when a session has gone to sleep, and see sleeping ones too often. Short time
 slices of the scheduler let them interrupt others; but while they look, on few CPUs, who was interrupted stands still
 and others go on. So they have short ones where sessions compute for longer at a time than a look takes:
-`docs/concepts.md` has what came of it. A real-time priority is no substitute: it interrupts whoever is on its CPU
+`docs/methods.md` has what came of it. A real-time priority is no substitute: it interrupts whoever is on its CPU
 though another one is idle.
 """
 

@@ -71,6 +71,14 @@ class Incident:
     load: float
     usual_load: float
 
+    def lost(self, now: int) -> float:
+        """Seconds that transactions took longer, all sessions together: the worst incident has most.
+
+        In a stall nothing ends, so all of its load is lost; its factor says little. `now` is its end while it lasts.
+        """
+        part = 1.0 if self.kind is IncidentKind.STALLED else 1 - 1 / max(1.0, self.factor)
+        return ((now if self.end is None else self.end) - self.begin) * part * max(self.load, 1e-9)
+
 
 class DemandKind(StrEnum):
     """MORE: more transactions came. STATEMENTS: the extra load is in statements that were not there or seldom."""

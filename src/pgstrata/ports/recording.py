@@ -28,8 +28,8 @@ class RecordedSecond:
     """What was recorded at a second, `moment` in whole Unix seconds.
 
     `look` is None where the sessions were not seen. `server` and `host` are the rates by name of the time before, empty
-    where they are not known; those of the server are means over `server_seconds`. `counted` is None between two looks
-    at the statements. `took`: seconds that all looks of this second took, until they were answered.
+    where they are not known; they are means over `server_seconds` and `host_seconds`. `counted` is None between two
+    looks at the statements. `took`: seconds that all looks of this second took, until they were answered.
     """
 
     moment: int
@@ -37,6 +37,7 @@ class RecordedSecond:
     server: Mapping[str, float] = field(default_factory=dict)
     server_seconds: float = 0.0
     host: Mapping[str, float] = field(default_factory=dict)
+    host_seconds: float = 0.0
     counted: Counted | None = None
     took: float = 0.0
 

@@ -135,6 +135,8 @@ def _remedy(state: str, what: str, *, lost: bool) -> str:
         return "check user, password (PGPASSWORD, ~/.pgpass or the service file) and pg_hba.conf"
     if state == "53300" or any(words in what for words in _NO_SLOT):
         return "raise max_connections, or use fewer clients"
+    if lost and what.startswith("database ") and what.endswith(" does not exist"):
+        return "check the name of the database; psql -l lists those that there are"
     if lost:
         return "check that the server runs and that host and port are right"
     return ""

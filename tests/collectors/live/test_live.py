@@ -7,8 +7,15 @@ from pgstrata.collectors.live.counters import counters_period, counters_statemen
 from pgstrata.collectors.live.group import group_files, throttled_seconds
 from pgstrata.collectors.live.horizon import read_horizon
 from pgstrata.collectors.live.host import HostReader
+from pgstrata.collectors.live.relations import (
+    MOST_ASKED,
+    RelationsReader,
+    keep_busiest,
+    read_relations,
+    relations_period,
+    relations_statement,
+)
 from pgstrata.collectors.live.relations import OTHERS as OTHER_RELATIONS
-from pgstrata.collectors.live.relations import RelationsReader, keep_busiest, read_relations, relations_period
 from pgstrata.collectors.live.sessions import MOST_APPLICATIONS, OTHERS, SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
     MOST_KEPT,
@@ -276,6 +283,14 @@ def test_a_table_that_is_new_or_was_reset_counts_from_its_beginning():
     assert found[Relation(name="public.fresh")].inserted == 7
 
 
+def test_a_table_that_was_not_asked_for_before_does_not_count_from_its_beginning():
+    others = b"".join(relation(f"public.t{n}", blocks_hit=1000) for n in range(MOST_ASKED - 1))
+    reader = RelationsReader()
+    reader.read(others + relation("public.overtaken", blocks_hit=1000))
+    found = reader.read(others + relation("public.overtaking", blocks_hit=1001) + relation("i", "t1", index_scans=2))
+    assert found == {Relation(name="i", table="t1"): RelationUse(index_scans=2)}
+
+
 def test_the_busiest_tables_and_indexes_stand_alone_and_the_sums_are_kept():
     rows = b"".join(relation(f"public.t{n}", blocks_hit=n + 1) for n in range(50))
     rows += b"".join(relation(f"public.i{n}", "public.t1", index_scans=1, blocks_hit=n + 1) for n in range(40))
@@ -293,6 +308,10 @@ def test_the_busiest_tables_and_indexes_stand_alone_and_the_sums_are_kept():
 def test_an_unknown_answer_about_tables_is_refused(rows):
     with pytest.raises(ParseError, match="pg_stat_user_tables"):
         read_relations(rows)
+
+
+def test_a_server_is_asked_for_as_many_relations_as_the_reader_expects():
+    assert relations_statement().count(f"LIMIT {MOST_ASKED}") == 2
 
 
 def test_many_tables_are_looked_at_seldom_and_very_many_never():

@@ -106,3 +106,9 @@ def test_no_text_of_a_statement_and_no_value_is_kept():
 def test_any_bytes_are_read(text):
     for event in LogReader().read(text + b"\n", MOMENT):
         assert event.times >= 1
+
+
+@pytest.mark.parametrize("line", ['{"a":' + "[" * 4000, '{"":' * 1000])
+def test_a_line_that_is_nested_too_deep_to_be_read_is_left_out(line):
+    found = read(f"{line}\nERROR:  division by zero\n")
+    assert found[EventKind.ERRORS].times == 1

@@ -524,6 +524,13 @@ def test_sessions_that_are_stopped_while_they_write_wal_are_short_of_cpu_and_not
     assert kinds(side, before)[0] is CauseKind.SLOW_WAL
 
 
+def test_sessions_that_a_limit_stopped_while_they_write_wal_are_short_of_cpu_whatever_disks_do():
+    rates = {"cpu_stalled": 0.1, "io_stalled": 0.3, "host_user_cpu": 0.5, "host_system_cpu": 0.2}
+    before = Side(rates={"cpu_stalled": 0.1, "io_stalled": 0.03, "cpu_throttled": 0.0})
+    assert kinds(flushing(75_000.0, **rates, cpu_throttled=0.7), before)[0] is CauseKind.CPU_LIMIT
+    assert kinds(flushing(75_000.0, **rates, cpu_throttled=0.0), before)[0] is CauseKind.SLOW_WAL
+
+
 def test_on_a_crowded_host_waits_for_wal_that_the_host_does_not_see_are_no_slow_disk():
     crowded = {"cpu_stalled": 0.95, "run_queue_length": 14.0}
     before = Side(rates={**crowded, "io_stalled": 0.05})

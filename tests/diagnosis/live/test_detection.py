@@ -50,6 +50,35 @@ def test_a_slowdown_is_found_within_a_minute_with_its_beginning_and_its_end():
     assert not demand(told)
 
 
+def nearly_idle(size, seed=1):
+    """A server with a session at work in one look of ten: ratios of single steps scatter by more than a factor of two."""
+    draws = np.random.default_rng(seed)
+    seconds = Seconds(size, rate=120.0, seed=seed)
+    seconds.sessions = {CPU: draws.binomial(1, 0.1, size)}
+    return seconds
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_stall_of_a_nearly_idle_server_is_found_in_half_a_minute_and_ends_at_once(seed):
+    seconds = nearly_idle(7200, seed)
+    for begin in (3600, 4000):
+        seconds.commits[begin : begin + 75] = 1.0
+        seconds.add(LOCK, begin, begin + 75, 12)
+    told, detector = search(seconds)
+    assert detector.active is None
+    found = incidents(told)
+    assert [each.end is None for each in found] == [True, False, True, False]
+    for begin, begun, ended in ((3600, *found[:2]), (4000, *found[2:])):
+        assert begun.found - (BEGIN + begin) <= 40
+        assert abs(begun.begin - (BEGIN + begin)) <= 2
+        assert abs(ended.end - (BEGIN + begin + 75)) <= 2
+        assert ended.factor > 50
+
+
+def test_a_nearly_idle_server_on_which_nothing_happens_has_no_incident():
+    assert search(nearly_idle(2 * DAY))[0] == []
+
+
 def test_while_it_lasts_it_is_active():
     seconds = Seconds(4500)
     seconds.slow(3600, 4500, 0.5)

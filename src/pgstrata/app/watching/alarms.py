@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final
@@ -18,7 +18,7 @@ from pgstrata.diagnosis.live.memory import KEPT, Memory
 from pgstrata.errors import PgstrataError
 from pgstrata.model.archive import ArchiveEvent, ArchiveFacts, Span
 from pgstrata.model.explanation import Explained
-from pgstrata.model.incidents import Incident, LoadStep
+from pgstrata.model.incidents import Ending, Incident, LoadStep
 from pgstrata.ports.recording import RecordedSecond
 from pgstrata.report.live.incidents import say_begun, say_ended
 from pgstrata.report.live.incidents_json import incident_json
@@ -67,13 +67,18 @@ class Alarms:
     ) -> None:
         self.announce: Announce = lambda _: None
         self._archive, self._tell, self._hook, self._query_text = archive, tell, hook, query_text
-        self._lately = Lately(STEP)
-        self._memory = Memory()
-        self._detector = Detector(self._lately, self._memory, step=STEP, rate=rate)
-        self._minute: list[LoadStep] = []
+        self._memory, self._rate = Memory(), rate
+        self._renew()
+        self._newest = 0
         self._untold: Untold | None = None
         self._causes: SimpleQueue[tuple[Incident, Explained | None]] = SimpleQueue()
         self._reading = False
+
+    def _renew(self) -> None:
+        """Nothing is known but former days."""
+        self._lately = Lately(STEP)
+        self._detector = Detector(self._lately, self._memory, step=STEP, rate=self._rate)
+        self._minute: list[LoadStep] = []
 
     def catch_up(self) -> None:
         """Learn from what the archive has, and take over an incident that lasts; nothing of an empty archive.
@@ -93,6 +98,8 @@ class Alarms:
     def _learn(self, reader: ArchiveReader, facts: ArchiveFacts) -> None:
         end = facts.span.end
         self._memory.take(read_memory(reader, Span(begin=end - KEPT, end=end)))
+        # the last of minutes may not have ended yet
+        self._newest = end - (1 if facts.detailed_since < end else _MINUTE)
         begin = end - ADOPTED - LEARNED
         self._detector.past = ArchivePast(reader, facts)
         for step in reader.steps(Span(begin=begin, end=end), STEP):
@@ -113,6 +120,9 @@ class Alarms:
 
     def follow(self, second: RecordedSecond) -> None:
         """Detect, and tell what was found as soon as its cause is known."""
+        if second.moment <= self._newest:
+            self._begin_anew()
+        self._newest = second.moment
         step = self._lately.add(second)
         if step is not None:
             self._remember(step)
@@ -122,6 +132,13 @@ class Alarms:
         self._tell_found(second.moment)
         if self._hook is not None:
             self._hook.tell_failures(self._tell)
+
+    def _begin_anew(self) -> None:
+        """The clock was set back: what is usual was learned from moments that are still to come."""
+        active = self._detector.active
+        if active is not None:
+            self._found(replace(active, end=self._newest + 1, ending=Ending.UNSEEN), self._newest)
+        self._renew()
 
     def _found(self, incident: Incident, moment: int) -> None:
         if incident.end is not None:

@@ -22,6 +22,9 @@ _LONGEST_WAIT: Final = 30
 _REFUSED_WAIT: Final = 300
 """The same where the server does not let the recorder in: what counts failures must not lock its role."""
 _REFUSED: Final = ("authentication failed", "pg_hba.conf", "does not exist", "not permitted to log in")
+_COMMITS: Final = "commits"
+_MOST_OWED: Final = 50.0
+"""The recorder's own transactions that may still be missing from what the server has counted: those of ten seconds."""
 _NOT_PREPARED: Final = frozenset({"26000", "42P05", "0A000"})
 """SQLSTATEs of a prepared statement that is not there, is there already, or does not fit any more.
 
@@ -43,6 +46,7 @@ class Connected:
     counted: float = 0.0
     relations: RelationsReader = field(default_factory=RelationsReader)
     related: float = 0.0
+    _owed: float = 0.0
     _prepared: set[str] = field(default_factory=set)
     _plain: bool = False
 
@@ -50,6 +54,18 @@ class Connected:
     def limits(self) -> tuple[str, ...]:
         """Codes of what is not seen by it."""
         return self.server.limits(host=self.feed is not None, log=self.feed is None or self.feed.reads_log)
+
+    def without_own(self, rates: Mapping[str, float], seconds: float) -> Mapping[str, float]:
+        """Rates of the server over some seconds, of transactions those that are not the recorder's own.
+
+        Servers count a session's transactions up to some seconds late: what is missing of the recorder's own is
+        taken from what is counted next.
+        """
+        own, self.asked, self._owed = self._owed + self.asked, 0, 0.0
+        if (rate := rates.get(_COMMITS)) is None:
+            return rates
+        self._owed = min(_MOST_OWED, max(0.0, own - rate * seconds))
+        return {**rates, _COMMITS: max(0.0, rate - own / seconds)}
 
     def forget(self) -> None:
         """Time has passed that nobody knows the length of: the next looks are the first."""

@@ -53,6 +53,8 @@ class Followers:
 
     def _each(self, call: Callable[[Follower], None]) -> None:
         for follower in tuple(self._followers):
+            if follower not in self._followers:
+                continue  # it failed at a call that one of the others made meanwhile
             try:
                 call(follower)
             except Exception as error:  # noqa: BLE001 - whatever fails in one of them, records must not be lost

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import shlex
+import shutil
 import signal
 import subprocess
 import threading
@@ -30,7 +31,7 @@ class HookState(StrEnum):
 
 
 def parse_hook(text: str) -> tuple[str, ...]:
-    """The command and its arguments, quoted as in a shell; UsageError where there are none."""
+    """The command and its arguments, quoted as in a shell; UsageError where there are none, or no such program."""
     remedy = "give a program with its arguments, quoted as in a shell: --on-incident 'notify-team db'"
     try:
         words = tuple(shlex.split(text))
@@ -38,6 +39,9 @@ def parse_hook(text: str) -> tuple[str, ...]:
         raise UsageError(f"the command cannot be read: {error}", where="--on-incident", remedy=remedy) from None
     if not words:
         raise UsageError("the command is empty", where="--on-incident", remedy=remedy)
+    if shutil.which(words[0]) is None:
+        remedy = "check its name, PATH, and that its file may be executed"
+        raise UsageError(f"there is no program {words[0]}", where="--on-incident", remedy=remedy)
     return words
 
 
@@ -70,6 +74,7 @@ class Hook:
         self._failed: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._worker: threading.Thread | None = None
         self._running: subprocess.Popen[bytes] | None = None
+        self._ended = False
 
     def call(self, state: HookState, begin: int, document: str) -> None:
         """Run the command soon.
@@ -95,12 +100,13 @@ class Hook:
             return
         self._asked.put(None)
         self._worker.join(patience)
+        self._ended = True
         if self._worker.is_alive() and (process := self._running) is not None:
             _kill(process)
             self._worker.join(1.0)
 
     def _work(self) -> None:
-        while (asked := self._asked.get()) is not None:
+        while (asked := self._asked.get()) is not None and not self._ended:
             why = self._run(*asked)
             if why:
                 self._failed.put(f"the command of --on-incident failed: {self._words[0]} {why}; recording goes on")

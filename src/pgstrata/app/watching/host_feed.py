@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock, Thread
 from typing import Final, Protocol
@@ -12,7 +12,7 @@ from pgstrata.app.site import open_site
 from pgstrata.collectors.live.group import group_files
 from pgstrata.collectors.live.host import FILES, HostReader
 from pgstrata.collectors.live.log import MOST, LogPlace, LogReader
-from pgstrata.errors import HostNotFitError, PgstrataError
+from pgstrata.errors import HostFileError, HostNotFitError, PgstrataError
 from pgstrata.model.archive import ArchiveEvent, EventKind
 from pgstrata.ports.host import Command, Host
 
@@ -155,11 +155,17 @@ class OpenedHostFeed:
         return tail
 
     def _as_owner(self, backend: int) -> Host:
-        """Root reads the log as the server's user: a link in its place leads no further than that user could go."""
+        """Root reads the log as the server's user: a link in its place leads no further than that user could go.
+
+        No server runs as root: a process of root's is another one, such as this recorder, that a server names to have
+        a file of its choice read.
+        """
         if self.host.user != "root":
             return self.host
-        owner = self.host.run(Command(argv=("stat", "-c", "%U", "--", f"/proc/{backend}"))).text.strip()
-        return self.host.as_user(owner)
+        owner = self.host.run(Command(argv=("stat", "-c", "%u %U", "--", f"/proc/{backend}"))).text.split()
+        if owner[0] == "0":
+            raise HostFileError(f"process {backend} is not one of the server's user", where="the server's log")
+        return self.host.as_user(owner[1])
 
     def _standard_error(self, backend: int) -> str:
         """Where the server's messages go without a log of its own; only the text of the link is read."""
@@ -248,7 +254,7 @@ class RemoteHostFeed:
                     self._tell(f"connected to {self.name} again")
                 self._look(self._feed)
                 wait = 1.0
-            except (PgstrataError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - an error that ended the thread would never be told
                 if self._feed is not None:
                     self._note_loss(error.what if isinstance(error, PgstrataError) else str(error))
                 wait = min(_LONGEST_WAIT, 2 * wait)
@@ -268,7 +274,8 @@ class RemoteHostFeed:
         self._feed = None
         with self._lock:
             self._events.append(ArchiveEvent(moment=0, kind=EventKind.MISSED, detail=f"host: {why}"))
-        self._stack.close()
+        with suppress(PgstrataError, OSError):
+            self._stack.close()
         self._tell(f"the connection to {self.name} was lost: {why}; its counters are missing until it is back")
 
 

@@ -106,7 +106,6 @@ class Recent:
         self._lock = threading.Lock()
         self._seen: deque[_Seen] = deque()
         self._last: int | None = None
-        self._host_last: int | None = None
         self._looks, self._took, self._gap = 0, 0.0, 0
         self._sessions: Counter[str] = Counter()
         self._commits: float | None = None
@@ -128,6 +127,8 @@ class Recent:
         """Add a second."""
         seen = _reduce(second)
         with self._lock:
+            if self._last is not None and second.moment <= self._last:
+                self._seen.clear()  # the clock was set back
             while self._seen and self._seen[0].moment <= second.moment - WINDOW:
                 self._seen.popleft()
             self._seen.append(seen)
@@ -179,7 +180,8 @@ class Recent:
             )
 
     def _add(self, second: RecordedSecond, seen: _Seen) -> None:
-        since = 1 if self._last is None else second.moment - self._last
+        # where the clock was set back, nobody knows how long that took
+        since = 1 if self._last is None else max(1, second.moment - self._last)
         self._last = second.moment
         self._gap += since - (seen.load is not None)
         if seen.load is not None:
@@ -189,9 +191,7 @@ class Recent:
         self._add_server(second)
         if second.counted is not None:
             self._add_counted(second.counted)
-        if second.host:
-            self._add_host(second.host, 1 if self._host_last is None else second.moment - self._host_last)
-            self._host_last = second.moment
+        self._add_host(second.host, second.host_seconds)
 
     def _add_server(self, second: RecordedSecond) -> None:
         self._commits = _plus(self._commits, second.server.get("commits"), second.server_seconds)

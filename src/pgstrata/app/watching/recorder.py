@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
 from pgstrata.app.watching.connection import Absence, Connected
@@ -22,7 +23,7 @@ from pgstrata.collectors.live.counters import (
     server_rates,
 )
 from pgstrata.collectors.live.horizon import horizon_statement, read_horizon
-from pgstrata.collectors.live.log import log_statement, read_log_place
+from pgstrata.collectors.live.log import LOG_RIGHT, log_statement, read_log_place
 from pgstrata.collectors.live.relations import keep_busiest, relations_statement
 from pgstrata.collectors.live.sessions import SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
@@ -55,7 +56,6 @@ _TIDY: Final = 60
 _MOST_TEXTS: Final = 200
 _MOST_KNOWN: Final = 20_000
 """Statements whose texts are remembered."""
-_COMMITS: Final = "commits"
 
 Connect = Callable[[], ServerSession]
 Tell = Callable[[str], None]
@@ -130,13 +130,14 @@ class Recorder:
             while end is None or self.ticker.passed() < end:
                 self.step(self.ticker.wait())
         finally:
-            now = int(self.ticker.now())
-            self._event(EventKind.STOPPED)
-            self._save(now)
-            self._tidy(now)
-            if self._connected is not None:
-                self._connected.session.close()
-            self._followers.close()
+            with ExitStack() as ending:
+                ending.callback(self._followers.close)
+                if self._connected is not None:
+                    ending.callback(self._connected.session.close)
+                now = int(self.ticker.now())
+                self._event(EventKind.STOPPED)
+                self._save(now)
+                self._tidy(now)
 
     def step(self, moment: int) -> None:
         """What is due at a second."""
@@ -194,7 +195,8 @@ class Recorder:
     def _aim(self, connected: Connected | None) -> None:
         """Ask the server where its log is; it may have begun another one."""
         if connected is not None and self._feed is not None:
-            self._feed.aim(read_log_place(connected.look(log_statement())))
+            named = connected.look(LOG_RIGHT).strip() == b"t"
+            self._feed.aim(read_log_place(connected.look(log_statement(named=named))))
 
     def _add_facts(self, connected: Connected) -> Mapping[str, str]:
         facts = {**connected.server.facts(connected.limits), "query_text": str(int(self.query_text))}
@@ -293,15 +295,14 @@ class Recorder:
     def _count(self, connected: Connected, moment: int) -> None:
         now = read_counters(connected.look(counters_statement(connected.server.version)))
         taken, before = self.ticker.passed(), connected.counters
-        seconds, own = taken - connected.moment, connected.asked
-        connected.counters, connected.moment, connected.asked = now, taken, 0
+        seconds = taken - connected.moment
+        connected.counters, connected.moment = now, taken
         if before is None or seconds <= 0:
+            connected.asked = 0
             return
         if views := reset_views(before, now):
             self._event(EventKind.RESET, ", ".join(views))
-        rates = dict(server_rates(before, now, seconds))
-        if _COMMITS in rates:
-            rates[_COMMITS] = max(0.0, rates[_COMMITS] - own / seconds)
+        rates = connected.without_own(server_rates(before, now, seconds), seconds)
         self.archive.add_server(moment, seconds, rates)
         self._second = replace(self._second, server=rates, server_seconds=seconds)
 
@@ -331,10 +332,12 @@ class Recorder:
 
     def _ask_texts(self, connected: Connected, identities: set[str]) -> None:
         """Texts of statements that have none yet; asked for once, whether the server has them or not."""
-        self._wanted |= identities
-        unknown = sorted(identity for identity in self._wanted if identity not in self._identities)[:_MOST_TEXTS]
+        if len(self._identities) > _MOST_KNOWN:
+            self._identities.clear()
+        wanted = (*sorted(identities), *sorted(self._wanted - identities))
         self._wanted.clear()
-        asked = [identity for identity in unknown if identity.lstrip("-").isdecimal()]
+        unknown = (each for each in wanted if each not in self._identities and each.lstrip("-").isdecimal())
+        asked = list(islice(unknown, _MOST_TEXTS))
         if not asked:
             return
         server = connected.server
@@ -344,8 +347,6 @@ class Recorder:
         running = [identity for identity in asked if identity not in found]
         if running and server.version >= IDENTITIES_SINCE:
             found |= read_texts(connected.rows(running_statement(running)))
-        if len(self._identities) > _MOST_KNOWN:
-            self._identities.clear()
         self._identities |= {identity: found.get(identity, "") for identity in asked}
         if self.query_text:
             texts = {
@@ -366,7 +367,7 @@ class Recorder:
             self._followers.note(event)
         if found.rates:
             self.archive.add_host(moment, found.seconds, found.rates)
-            self._second = replace(self._second, host=found.rates)
+            self._second = replace(self._second, host=found.rates, host_seconds=found.seconds)
 
     # ----------------------------------------------------------------------------------------------- archive
 

@@ -23,6 +23,7 @@ MOST: Final = 1 << 20
 _LONGEST: Final = 4096
 """Bytes of a line that are looked at."""
 _DETAIL: Final = 200
+_ASKED: Final = "pg_current_logfile()"
 _PLACE: Final = 3
 _LEVELS: Final = "LOG|ERROR|FATAL|PANIC|WARNING"
 # the first word that looks like a level is the level: DETAIL and STATEMENT may quote others
@@ -57,10 +58,15 @@ _FAILED: Final[tuple[tuple[EventKind, re.Pattern[str]], ...]] = (
 )
 
 
+LOG_RIGHT: Final = f"SELECT has_function_privilege('{_ASKED}', 'EXECUTE') AS pgstrata"
+"""Asked first: without the right any statement that names the function fails, whether or not it would call it."""
+
+
 @cache
-def log_statement() -> str:
-    """What a server is asked about its log, a row."""
-    return (files(__package__) / "sql" / "log.sql").read_text("utf-8")
+def log_statement(*, named: bool = True) -> str:
+    """What a server is asked about its log, a row; `named`: the role may ask for its path."""
+    text = (files(__package__) / "sql" / "log.sql").read_text("utf-8")
+    return text if named else text.replace(_ASKED, "NULL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +127,8 @@ def _read_line(line: str) -> tuple[str, str] | None:
     if line.startswith("{"):
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
+            # whoever can log an error can write a line that is nested so deep that it cannot be read
             return None
         level, text = (entry.get(key) for key in ("error_severity", "message"))
         return (level, text) if isinstance(level, str) and isinstance(text, str) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +17,8 @@ MOST_KEPT: Final = 30
 """Tables, and as many indexes, of an interval that stand alone, the busiest; the others are summed up."""
 OTHERS: Final = "(others)"
 """Name of the sum of the others."""
+MOST_ASKED: Final = 1000
+"""Tables, and as many indexes, that a server is asked for: those with most blocks since their statistics began."""
 _FEW_TABLES: Final = 524_288
 """Bytes of pg_class up to which looking at all tables is cheap."""
 _MANY_TABLES: Final = 16 << 20
@@ -28,7 +31,8 @@ _NAMES: Final = 3
 @cache
 def relations_statement() -> str:
     """What a server is asked, a row for each relation."""
-    return (files(__package__) / "sql" / "relations.sql").read_text("utf-8")
+    text = (files(__package__) / "sql" / "relations.sql").read_text("utf-8")
+    return text.replace("@most@", str(MOST_ASKED))
 
 
 def relations_period(catalogue: int) -> int | None:
@@ -69,16 +73,19 @@ class RelationsReader:
     def read(self, rows: bytes) -> Mapping[Relation, RelationUse] | None:
         """What came since the last look, of those that were used; None at the first.
 
-        A relation that is new, or whose statistics were reset, counts from its beginning.
+        A relation that is new, or whose statistics were reset, counts from its beginning. One that is new because it
+        was not among those that were asked for does not: it may have counted for months.
         """
         now, last = read_relations(rows), self._last
         self._last = now
         self.looks += 1
         if last is None:
             return None
+        numbers = Counter(relation.is_index for relation in last)
         grown = {
-            relation: use if relation not in last else (use.since(last[relation]) or use)
+            relation: (use.since(last[relation]) or use) if relation in last else use
             for relation, use in now.items()
+            if relation in last or numbers[relation.is_index] < MOST_ASKED
         }
         return {
             relation: use for relation, use in grown.items() if any(getattr(use, name) for name in RELATION_COUNTERS)

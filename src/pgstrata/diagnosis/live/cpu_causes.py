@@ -19,10 +19,12 @@ from pgstrata.diagnosis.live.case import (
 from pgstrata.diagnosis.live.host import (
     CPUS,
     HELD_UP,
+    THROTTLED,
     are_more,
     cpus_used,
     is_crowded,
     is_starved,
+    is_throttled,
     new_take_cpus,
     other_tasks,
 )
@@ -32,9 +34,6 @@ from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 
 _STOLEN: Final = 0.1
 """CPUs that the hypervisor took more, and their share of the CPUs in use, from which on it is a cause."""
-_THROTTLED: Final = "cpu_throttled"
-_WITHHELD: Final = 0.1
-"""CPUs that limits withheld more, and their share of the CPUs in use, from which on they are a cause."""
 _FELL: Final = 0.9
 _USED_MORE: Final = 1.25
 _OWN: Final = 0.5
@@ -89,9 +88,8 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
     busy = rate_evidence(case, *CPUS[:2])
     if stolen is not None and stolen.difference >= max(_STOLEN, _STOLEN * used.value):
         return CauseKind.STOLEN_CPU, rate_evidence(case, "host_steal_cpu")
-    throttled = case.rate(_THROTTLED)
-    if throttled is not None and throttled.difference >= max(_WITHHELD, _WITHHELD * used.value):
-        return CauseKind.CPU_LIMIT, rate_evidence(case, _THROTTLED, "cpu_stalled", *CPUS[:2])
+    if is_throttled(case):
+        return CauseKind.CPU_LIMIT, rate_evidence(case, THROTTLED, "cpu_stalled", *CPUS[:2])
     if others is not None and (are_more(others) or is_crowded(case, others)) and used.value > _FELL * used.reference:
         return CauseKind.NEIGHBOUR, (evidence(EvidenceCode.OTHERS, others), *busy)
     limited = rate_evidence(case, "cpu_stalled", *CPUS[:2])

@@ -42,8 +42,8 @@ class LoadRise:
         score, base = self._usual.score(step.load, float(step.looks), 0.0), self._usual.base
         if score is None or base is None:
             return None
-        self._sum.add(score.value, 1.0, base.clip)
-        return step.end - self._sum.since * step.seconds + 1 if self._sum.value > base.threshold else None
+        self._sum.add(score.value, 1.0, base.rule.clip)
+        return step.end - self._sum.since * step.seconds + 1 if self._sum.value > base.rule.threshold else None
 
     def clear(self) -> None:
         """Nothing was found."""

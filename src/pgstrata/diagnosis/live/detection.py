@@ -2,7 +2,8 @@
 
 What is usual is learned from the last hour without incidents, beyond the course of the day (`memory`). Two measures of
 the time per transaction are looked at side by side: sessions as sampled, and execution as pg_stat_statements counted
-it. Each has a cumulative sum (`stats.shifts`); an alarm is examined (`suspicion`) before it is an incident.
+it. Each has two cumulative sums (`stats.shifts`), one for small shifts and one for large ones; an alarm is examined
+(`suspicion`) before it is an incident.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from pgstrata.diagnosis.live.demand import LoadRise
 from pgstrata.diagnosis.live.memory import Memory
 from pgstrata.diagnosis.live.suspicion import BEFORE, ROSE, Examined, Past, examine, locate
-from pgstrata.diagnosis.live.usual import REFERENCE, Score, Usual
+from pgstrata.diagnosis.live.usual import REFERENCE, Rule, Score, Usual
 from pgstrata.model.archive import Span
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.model.incidents import DemandChange, DemandKind, Ending, Incident, IncidentKind, LoadStep
@@ -60,6 +61,7 @@ class _Episode:
     scores: list[Score]
     peak: float
     sum: CumulativeSum = field(default_factory=lambda: CumulativeSum(reference=-REFERENCE))
+    back: Rule = field(default_factory=lambda: Rule(reference=REFERENCE, threshold=math.inf))
 
 
 class Detector:
@@ -87,6 +89,7 @@ class Detector:
         )
         self._rise = LoadRise(steps=kept, fewest=fewest, length=length)
         self._sums = (CumulativeSum(reference=REFERENCE), CumulativeSum(reference=REFERENCE))
+        self._bold = (CumulativeSum(reference=REFERENCE), CumulativeSum(reference=REFERENCE))
         self._recent: deque[tuple[LoadStep, tuple[Score | None, Score | None]]] = deque(maxlen=kept)
         self._episode: _Episode | None = None
         self._course: FloatArray | None = None
@@ -150,8 +153,10 @@ class Detector:
         self._renewed = moment
         self._course = self.memory.usual(moment)
         self._rise.learn()
-        for measure in self._measures:
+        for measure, bold in zip(self._measures, self._bold, strict=True):
             measure.learn(self._course)
+            if measure.base is not None:
+                bold.reference = measure.base.bold.reference
         bases = [measure.base for measure in self._measures if measure.base is not None]
         if bases:
             steps = max(1, 50 // self.step)
@@ -171,18 +176,19 @@ class Detector:
     # ---------------------------------------------------------------------------------------------------- alarms
 
     def _watch(self, step: LoadStep, scores: tuple[Score | None, Score | None]) -> tuple[Told, ...]:
-        alarms = []
+        alarms: list[tuple[int, int]] = []
         for number, score in enumerate(scores):
             base = self._measures[number].base
             if score is None or base is None:
                 continue
-            self._sums[number].add(score.value, score.weight, base.clip)
-            if self._sums[number].value > base.threshold:
-                alarms.append(number)
+            for each, rule in ((self._sums[number], base.rule), (self._bold[number], base.bold)):
+                each.add(score.value, score.weight, rule.clip)
+                if each.value > rule.threshold:
+                    alarms.append((number, each.since))
         if not alarms:
             return ()
-        found = self._suspect(step, max(alarms, key=lambda number: -self._scale(number)))
-        for each in self._sums:
+        found = self._suspect(step, *max(alarms, key=lambda alarm: -self._scale(alarm[0])))
+        for each in (*self._sums, *self._bold):
             each.clear()
         return (found,)
 
@@ -190,7 +196,7 @@ class Detector:
         """A load that rises while transactions take as long as usual."""
         begin = self._rise.see(step) if step.looks and math.isfinite(step.commits) else None
         if begin is None or any(
-            each.value > measure.base.threshold / 2
+            each.value > measure.base.rule.threshold / 2
             for each, measure in zip(self._sums, self._measures, strict=True)
             if measure.base is not None
         ):
@@ -205,8 +211,9 @@ class Detector:
         base = self._measures[number].base
         return math.inf if base is None else base.scale
 
-    def _suspect(self, step: LoadStep, number: int) -> Told:
-        begin, interval = self._begin(step, number)
+    def _suspect(self, step: LoadStep, number: int, slow: int) -> Told:
+        """What an alarm of a measure is, whose sum has grown for `slow` steps."""
+        begin, interval = self._begin(step, number, slow)
         value = self.past.window(Span(begin=begin, end=step.end + 1))
         reference = self.past.window(Span(begin=self._before(begin), end=begin))
         measure = self._best(number)
@@ -231,17 +238,16 @@ class Detector:
         self._episode.incident = self._told(self._episode)
         return self._episode.incident
 
-    def _begin(self, step: LoadStep, number: int) -> tuple[int, ValueInterval]:
+    def _begin(self, step: LoadStep, number: int, slow: int) -> tuple[int, ValueInterval]:
         """Second by second where sessions tell enough, otherwise by the steps of the measure that alarmed."""
-        since = max(self._resumed, step.end - (self._sums[number].since + 1) * self.step - _SLACK)
+        since = max(self._resumed, step.end - (slow + 1) * self.step - _SLACK)
         if self._best(number) == _SAMPLED:
             whole = self.past.window(Span(begin=self._before(since), end=step.end + 1))
             found = None if whole is None else locate(whole, since, step.end)
             if found is not None:
                 return found[0], ValueInterval(low=found[1], high=found[2])
-        first = self._sums[number].since
         scores = [(each, found[number]) for each, found in self._recent if each.end > since]
-        place = self._by_steps(number, scores, max(1, first))
+        place = self._by_steps(number, scores, max(1, slow))
         begins = [each.end - each.seconds + 1 for each, _ in scores]
         return begins[place.place], ValueInterval(low=begins[place.low], high=begins[place.high])
 
@@ -289,11 +295,14 @@ class Detector:
         self, episode: _Episode, step: LoadStep, scores: tuple[Score | None, Score | None]
     ) -> tuple[Told, ...]:
         episode.steps.append(step)
-        score, base = scores[episode.measure], self._measures[episode.measure].base
-        if score is not None and base is not None:
+        score, measure = scores[episode.measure], self._measures[episode.measure]
+        if score is not None and measure.base is not None:
+            if not episode.sum.value:
+                episode.back = measure.back(float(np.median([each.value for each in episode.scores] or [0.0])))
+                episode.sum.reference = -episode.back.reference
             episode.scores.append(score)
-            episode.sum.add(-score.value, score.weight, base.clip)
-            if episode.sum.value > base.threshold:
+            episode.sum.add(-score.value, score.weight, episode.back.clip)
+            if episode.sum.value > episode.back.threshold:
                 return self._finish(episode, self._end(episode, step), Ending.USUAL)
         if step.end - episode.incident.begin >= ADOPTED:
             return self._finish(episode, step.end + 1, Ending.ADOPTED)
@@ -334,7 +343,7 @@ class Detector:
     def _interrupt(self, step: LoadStep) -> tuple[Told, ...]:
         """Nothing before the pause is compared with what comes after it second by second."""
         self._resumed = step.end - step.seconds
-        for each in self._sums:
+        for each in (*self._sums, *self._bold):
             each.clear()
         if self._episode is None:
             return ()

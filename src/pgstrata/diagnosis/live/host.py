@@ -14,6 +14,9 @@ _MOST: Final = 2.0
 """Tasks that are no sessions for each session that is ready, from which on they are most."""
 _STALLED_MORE: Final = 0.2
 """Share of time in which tasks waited for a CPU that comes to it at least, where sessions are starved."""
+THROTTLED: Final = "cpu_throttled"
+_WITHHELD: Final = 0.1
+"""CPUs that limits withheld more, and their share of the CPUs in use, from which on they are a cause."""
 CROWDED: Final = 0.8
 """Share of time in which tasks wait for a CPU from which on they do so nearly always."""
 _SEEN_WAITING: Final = 0.2
@@ -30,9 +33,13 @@ CPUS: Final = ("host_user_cpu", "host_system_cpu", "host_interrupt_cpu")
 def is_starved(case: Case) -> bool:
     """Whether the host's tasks waited more for CPUs and no more for disks, by its pressure stall information.
 
+    Or whether limits of control groups withheld CPUs from the server, which the kernel counts.
+
     A session that is stopped while it writes or holds a lightweight lock makes others wait for that, as a slow disk
     would. Where tasks wait for a CPU nearly always, it is so if sessions wait for disks far longer than the host does.
     """
+    if is_throttled(case):
+        return True
     cpu, disk, request = (case.rate(name) for name in ("cpu_stalled", "io_stalled", "disk_await"))
     if cpu is None or disk is None:
         return False
@@ -42,6 +49,13 @@ def is_starved(case: Case) -> bool:
     slower = disk.ratio >= _DISK_MORE and disk.difference >= _DISK_STALLED
     longer = request is not None and request.ratio >= _DISK_MORE and request.difference >= _REQUEST_LONGER
     return not (slower or longer)
+
+
+def is_throttled(case: Case) -> bool:
+    """Whether limits of the server's control groups withheld more CPU than before."""
+    withheld, used = case.rate(THROTTLED), cpus_used(case)
+    least = _WITHHELD * (1.0 if used is None else max(1.0, used.value))
+    return withheld is not None and withheld.difference >= least
 
 
 def held_up_by_work(case: Case) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ _STEPS: Final = 3
 """At least three steps alarm together, however steady a series is."""
 CLIP: Final = 2.5
 """What one step can add is this part of the threshold."""
+_SMALL_PART: Final = 0.8
+"""Part of the false alarms that the rule for small shifts may raise; the one for large shifts has the rest."""
 _LONGER: Final = 3
 """Times as many steps whose scores are kept."""
 _INFORMATIVE: Final = 5.0
@@ -26,29 +28,41 @@ _INFORMATIVE: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Base:
-    """What is usual: `level`, the logarithm of amount per transaction beyond the course of the day; its scatter.
+class Rule:
+    """A cumulative sum: half of the shift that it is fastest for, its threshold, and what one step can add at most."""
 
-    `amount` and `transactions` are those of a usual step. `threshold` and `clip` are those of cumulative sums.
-    """
-
-    level: float
-    scale: float
-    threshold: float
     reference: float
-    padding: float
-    amount: float
-    transactions: float
+    threshold: float
 
     @property
     def clip(self) -> float:
         return self.threshold / CLIP
 
+    def smallest(self, scale: float, steps: int) -> float:
+        """The shift, as a logarithm, that 95 % of stretches of so many steps are found at."""
+        found = smallest_found(scale, self.reference, self.threshold, steps)
+        return max(found, self.reference + self.threshold / steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """What is usual: `level`, the logarithm of amount per transaction beyond the course of the day; its scatter.
+
+    `amount` and `transactions` are those of a usual step. `rule` is for the smallest shift that is told, `bold` for one
+    of two standard deviations: where a series scatters widely, the first would need many minutes for any shift.
+    """
+
+    level: float
+    scale: float
+    rule: Rule
+    bold: Rule
+    padding: float
+    amount: float
+    transactions: float
+
     def smallest(self, steps: int) -> float:
         """The shift, as a logarithm, that 95 % of stretches of so many steps are found at."""
-        return max(
-            smallest_found(self.scale, self.reference, self.threshold, steps), self.reference + self.threshold / steps
-        )
+        return min(rule.smallest(self.scale, steps) for rule in (self.rule, self.bold))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,20 +141,34 @@ class Usual:
         scale = scale_of(values)
         if len(self._kept) < 2 * self.fewest:
             scale = max(scale, self._least)
-        least = scale * standard_threshold(max(0.01, round(self._reference / scale, 2)), self._length)
-        least = max(_STEPS * self._reference, least)
         if len(self._scores) >= (self._kept.maxlen or 0):
             values = np.array([value for _, value in self._scores])
-        threshold = tail_threshold(values, self._reference, self._length, least, CLIP)
         self.base = Base(
             level=level,
             scale=scale,
-            threshold=threshold,
-            reference=self._reference,
+            rule=self._rule(values, scale, self._reference, _SMALL_PART),
+            bold=self._rule(values, scale, max(2 * self._reference, scale), 1 - _SMALL_PART),
             padding=padding,
             amount=amount,
             transactions=typical,
         )
+
+    def _rule(self, values: FloatArray, scale: float, reference: float, part: float) -> Rule:
+        """A rule for that reference with a part of the false alarms."""
+        length = self._length / part
+        least = self._plain_rule(scale, reference, length).threshold
+        return Rule(reference=reference, threshold=tail_threshold(values, reference, length, least, CLIP))
+
+    def back(self, shift: float) -> Rule:
+        """The rule for the return to what is usual of a series that is shifted by so much; there is a base."""
+        assert self.base is not None
+        return self._plain_rule(self.base.scale, max(self._reference, shift / 2), self._length)
+
+    @staticmethod
+    def _plain_rule(scale: float, reference: float, length: float) -> Rule:
+        """A rule for steps without tails."""
+        least = scale * standard_threshold(max(0.01, round(reference / scale, 2)), length)
+        return Rule(reference=reference, threshold=max(_STEPS * reference, least))
 
     def _lift(self, course: FloatArray | None) -> None:
         """Few steps raise the level, and never lower it."""

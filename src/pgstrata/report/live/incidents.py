@@ -34,6 +34,7 @@ from pgstrata.report.live.words import (
     name_statement,
     render_rate,
     render_sessions,
+    render_times,
     say_dated,
     say_window,
 )
@@ -78,7 +79,7 @@ def answer_sentences(found: Found) -> Iterator[str]:
     rate = f"one false alarm {say_period(detected.rate)} is expected"
     yield f"{many} in {render_duration(detected.judged)}; {rate}"
     for incident, explained in sorted(
-        zip(detected.incidents, found.explained, strict=True), key=lambda each: -_weight(each[0], detected.span)
+        zip(detected.incidents, found.explained, strict=True), key=lambda each: -each[0].lost(detected.span.end)
     )[:_TOLD]:
         yield f"{say_when(incident)}: {say_incident(incident)}{_because(explained)}"
     if number > _TOLD:
@@ -92,14 +93,10 @@ def _say_learning(detected: Detected) -> str:
     )
 
 
-def _weight(incident: Incident, span: Span) -> float:
-    return ((incident.end or span.end) - incident.begin) * (incident.factor - 1)
-
-
 def say_period(rate: float) -> str:
-    """A week, 3 h: the time in which one false alarm is expected."""
+    """A week, every 3 h: the time in which one false alarm is expected."""
     seconds = round(1 / rate)
-    return _PERIODS.get(seconds, f"each {render_duration(seconds)}")
+    return _PERIODS.get(seconds, f"every {render_duration(seconds)}")
 
 
 def say_when(incident: Incident) -> str:
@@ -144,7 +141,7 @@ def say_ended(incident: Incident) -> str:
 
 def say_factor(factor: float) -> str:
     """2.3 times as long; 34 % longer."""
-    return f"{factor:.2g} times as long" if factor >= _TIMES else f"{(factor - 1) * 100:.0f} % longer"
+    return f"{render_times(factor)} times as long" if factor >= _TIMES else f"{(factor - 1) * 100:.0f} % longer"
 
 
 def _because(explained: Explained | None) -> str:
@@ -185,7 +182,7 @@ def doubt_sentences(found: Found) -> Iterator[str]:
 
 
 def _percent(factor: float) -> str:
-    return f"{(factor - 1) * 100:.2g} %" if factor < _TIMES else f"{factor:.2g} times"
+    return f"{(factor - 1) * 100:.2g} %" if factor < _TIMES else f"{render_times(factor)} times"
 
 
 def _sections(found: Found) -> Iterator[Block]:
@@ -246,8 +243,8 @@ def _times(incident: Incident) -> str:
     if incident.kind is IncidentKind.STALLED:
         return "stalled"
     interval = incident.factor_interval
-    ends = "" if interval is None else f" [{interval.low:.3g}, {interval.high:.3g}]"
-    return f"x {incident.factor:.3g}{ends}"
+    ends = "" if interval is None else f" [{render_rate(interval.low)}, {render_rate(interval.high)}]"
+    return f"x {render_rate(incident.factor)}{ends}"
 
 
 def _pair(before: float, now: float) -> str:
@@ -263,7 +260,7 @@ def _cause(explained: Explained) -> str:
 
 
 def _commands(found: Found) -> tuple[str, ...]:
-    worst = sorted(found.detected.incidents, key=lambda each: -_weight(each, found.detected.span))[:_TOLD]
+    worst = sorted(found.detected.incidents, key=lambda each: -each.lost(found.detected.span.end))[:_TOLD]
     return tuple(
         f"pgstrata explain {found.archive} --from @{each.begin}{'' if each.end is None else f' --to @{each.end}'}"
         for each in sorted(worst, key=lambda each: each.begin)

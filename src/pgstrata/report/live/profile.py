@@ -156,10 +156,10 @@ def _uses(uses: Sequence[tuple[str, StatementUse]], seconds: float, texts: Mappi
             Column(title="time of a call", cells=tuple(render_duration(use.seconds / use.calls) for _, use in rows)),
             Column(
                 title="rows a call",
-                cells=tuple(f"{use.rows / use.calls:.3g}" for _, use in rows),
+                cells=tuple(render_rate(use.rows / use.calls) for _, use in rows),
                 place=ColumnPlace.MORE,
             ),
-            Column(title="blocks a call", cells=tuple(f"{each:.3g}" for each in blocks), place=ColumnPlace.MORE),
+            Column(title="blocks a call", cells=tuple(map(render_rate, blocks)), place=ColumnPlace.MORE),
             Column(
                 title="WAL a call",
                 cells=tuple(render_bytes(use.wal_bytes / use.calls) for _, use in rows),

@@ -151,8 +151,13 @@ def render_limit(change: Change) -> str:
         if change.limit is None
         else f"{change.limit * 100:.2g} %"
         if change.limit < 1
-        else f"{change.limit + 1:.2g} times"
+        else f"{render_times(change.limit + 1)} times"
     )
+
+
+def render_times(value: float) -> str:
+    """A multiple with two digits: 2.3, 34, 1,312."""
+    return f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"  # noqa: PLR2004 - two digits
 
 
 # ------------------------------------------------------------------------------------------------ sentences
@@ -323,7 +328,8 @@ def _say_calls(found: Explained) -> Iterator[str]:
     named = {key for cause in found.explanation.causes for key in cause.statements}
     for change in changes[:_MOST_TOLD]:
         if change.statement not in named and _reads_more(change, total):
-            more = f"{change.blocks_per_call:.3g} blocks a call instead of {change.reference_blocks_per_call:.3g}"
+            blocks = map(render_rate, (change.blocks_per_call, change.reference_blocks_per_call))
+            more = " blocks a call instead of ".join(blocks)
             yield (
                 f"{name_statement(change.statement, found.texts)} touched {more}: its plan, its parameters or the size "
                 "of its tables changed"

@@ -140,17 +140,14 @@ def thin(connection: sqlite3.Connection, keep: Keep, now: int, share: float = 1.
             break
         _drop(connection, begin, since)
     changed = first < begin or detailed < since
-    forgot = first // HOUR < begin // HOUR  # it reads all that is kept
+    forgot = first // HOUR < begin // HOUR  # it reads all minutes that are kept
     if forgot:
-        _forget(connection)
-    if changed:
-        if share < 1:
-            return Thinning(
-                begin=max(begin, first), detailed_since=max(since, detailed), by_size=by_size, forgot=forgot
-            )
+        _forget(connection, begin)
+    if not changed:
+        return None
+    if share >= 1:
         connection.executescript("PRAGMA incremental_vacuum")  # which steps to its end, as execute does not
-        return Thinning(begin=max(begin, first), detailed_since=max(since, detailed), by_size=by_size, forgot=forgot)
-    return None
+    return Thinning(begin=max(begin, first), detailed_since=max(since, detailed), by_size=by_size, forgot=forgot)
 
 
 def _drop(connection: sqlite3.Connection, begin: int, since: int) -> None:
@@ -217,14 +214,20 @@ def _thin_intervals(connection: sqlite3.Connection, counted: _Counted, since: in
         connection.execute("DROP TABLE coarse")
 
 
-def _forget(connection: sqlite3.Connection) -> None:
-    """Classes and statements of which nothing is left."""
+def _forget(connection: sqlite3.Connection, begin: int) -> None:
+    """Classes and statements of which nothing is left after `begin`.
+
+    Whatever seconds have, their minutes have, too, but those at both ends. To read all seconds would take so long that
+    the recorder would miss looks.
+    """
+    ends = {"first": begin + MINUTE, "rolled": _read_fact(connection, _ROLLED) or begin}
+    kept = " UNION ".join(
+        f"SELECT {column} FROM {table}_minute UNION SELECT {column} FROM {table}_second WHERE moment < :first "
+        f"UNION SELECT {column} FROM {table}_second WHERE moment >= :rolled"
+        for table, column in (("session", "class"), ("blocked", "class"), ("blocked", "root"))
+    )
     with transaction(connection):
-        connection.execute(
-            "DELETE FROM session_class WHERE id NOT IN (SELECT class FROM session_minute UNION SELECT class FROM "
-            "session_second UNION SELECT class FROM blocked_minute UNION SELECT root FROM blocked_minute UNION "
-            "SELECT class FROM blocked_second UNION SELECT root FROM blocked_second)"
-        )
+        connection.execute(f"DELETE FROM session_class WHERE id NOT IN ({kept})", ends)
         connection.execute(
             "DELETE FROM statement WHERE id NOT IN (SELECT statement FROM session_class UNION "
             "SELECT statement FROM statement_use)"

@@ -1,4 +1,5 @@
--- Tables and indexes of this database that were ever used, the thousand of each that were used most: a row each.
+-- Tables and indexes of this database that were ever used, of each so many that were used most: a row each.
+-- Parameter: how many.
 (SELECT 'table' AS pgstrata, translate(quote_ident(s.schemaname) || '.' || quote_ident(s.relname), E'\t\n\r', '   ') AS name,
         '' AS parent, s.seq_scan, s.seq_tup_read, coalesce(s.idx_scan, 0), coalesce(s.idx_tup_fetch, 0), s.n_tup_ins,
         s.n_tup_upd, s.n_tup_hot_upd, s.n_tup_del,
@@ -8,7 +9,7 @@
    FROM pg_stat_user_tables s JOIN pg_statio_user_tables i USING (relid)
   WHERE s.seq_scan + coalesce(s.idx_scan, 0) + s.n_tup_ins + s.n_tup_upd + s.n_tup_del + i.heap_blks_hit > 0
   ORDER BY hit DESC
-  LIMIT 1000)
+  LIMIT @most@)
 UNION ALL
 (SELECT 'index', translate(quote_ident(s.schemaname) || '.' || quote_ident(s.indexrelname), E'\t\n\r', '   '),
         translate(quote_ident(s.schemaname) || '.' || quote_ident(s.relname), E'\t\n\r', '   '),
@@ -16,4 +17,4 @@ UNION ALL
    FROM pg_stat_user_indexes s JOIN pg_statio_user_indexes i USING (indexrelid)
   WHERE s.idx_scan + i.idx_blks_hit > 0
   ORDER BY hit DESC
-  LIMIT 1000)
+  LIMIT @most@)
