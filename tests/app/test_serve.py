@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+import chromium
 from archives import Second, make_archive, session
 from pgstrata.app.httpd.listen import parse_listen
 from pgstrata.app.serving import answers, events, service
@@ -379,12 +380,16 @@ def test_answers_are_looked_for_when_somebody_looks_at_the_list(place, monkeypat
 
 def test_answers_wait_while_a_study_is_measured(tmp_path):
     write_study(tmp_path, QUESTION, lambda *_: {"tps": 1000.0})
-    shelf = Shelf(tmp_path)
+    moment = [0.0]
+    shelf = Shelf(tmp_path, lambda: moment[0])
     with StudyStore.open(tmp_path / "study"):
+        moment[0] = 10.0
         assert shelf.undecided() is None
+    moment[0] = 20.0
     found = shelf.undecided()
     assert found.entry.question.startswith("Is 17")
     shelf.decide(found, "faster")
+    assert shelf.undecided() is None
     assert [each.headline for each in shelf.look().entries] == ["faster"]
     (tmp_path / "study" / "plan.json").touch()
     assert [each.headline for each in shelf.look().entries] == [""]
@@ -398,3 +403,28 @@ def test_an_answer_that_cannot_be_read_is_none(printed):
 def test_a_folder_that_is_missing_is_refused(tmp_path):
     with pytest.raises(UsageError, match="there is no such folder"):
         Shelf(tmp_path / "nowhere")
+
+
+TALL = PAGE + '<details><summary>more</summary>text</details><div style="height: 5000px"></div>'
+
+
+@pytest.mark.skipif(chromium.PROGRAM is None, reason="there is no Chromium")
+def test_a_real_browser_enters_follows_a_link_and_keeps_its_place_when_a_report_has_changed(tmp_path, monkeypatch):
+    monkeypatch.setattr(service, "_POLL", 0.05)
+    (tmp_path / "studies").mkdir()
+    write_study(tmp_path / "studies", QUESTION, lambda *_: {"tps": 1000.0})
+    with serving(tmp_path / "studies", WRITER.replace(repr(PAGE), repr(TALL))) as found, ExitStack() as stack:
+        tab = stack.enter_context(chromium.opened(tmp_path / "profile"))
+        tab.open(found.url)
+        tab.wait("document.title == 'Studies and archives' && document.querySelector('td a, th a') != null")
+        assert "token" not in tab.evaluate("location.href")
+        assert tab.evaluate("document.cookie") == "", "no script can read it"
+        assert tab.evaluate("document.querySelector('th a').innerText") == "Is 17 <b>faster</b>?"
+        tab.evaluate("document.querySelector('th a').click()")
+        tab.wait("document.readyState == 'complete' && document.body.innerText.includes('made by report')")
+        tab.evaluate("window.old = true; document.querySelector('details').open = true; scrollTo(0, 1500)")
+        (tmp_path / "studies" / "study" / "plan.json").touch()
+        tab.wait("window.old === undefined && document.readyState == 'complete' && scrollY == 1500")
+        assert tab.evaluate("document.querySelector('details').open") is True
+        tab.open(f"http://localhost:{Browser(found).port}/")
+        tab.wait("document.body.innerText.includes('These pages are for one browser.')")
