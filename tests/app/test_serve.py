@@ -247,6 +247,59 @@ def test_a_page_that_takes_too_long_is_given_up():
     assert page.problem == "The page was not ready after 0.2 seconds. Write it with: pgstrata report X"
 
 
+ANSWER = {
+    "baseline": {"name": "pg16", "levels": {"server": "16"}, "control": None},
+    "comparisons": [
+        {
+            "environment": {"name": "pg17", "levels": {"server": "17"}, "control": None},
+            "reference": "pg16",
+            "cell": {"identity": "c", "workload": "select-only", "scale": 1, "clients": 2},
+            "metric": "tps",
+            "effect": 1.1,
+            "interval": [1.09, 1.11],
+            "value": 1100.0,
+            "baseline_value": 1000.0,
+        }
+    ],
+}
+
+
+def test_two_studies_stand_beside_each_other(tmp_path):
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        write_study(tmp_path / name, QUESTION, lambda *_: {"tps": 1000.0})
+    (tmp_path / "third").mkdir()
+    write_study(tmp_path / "third", QUESTION.replace('"16", "17"', '"14", "15"'), lambda *_: {"tps": 1000.0})
+    shown = f"import json, sys; print(json.dumps({ANSWER!r})) if 'show' in sys.argv else exec({WRITER!r})"
+    with serving(tmp_path, shown) as found:
+        browser = Browser(found).enter()
+        _, report = browser.ask(browser.page_of("first"))
+        address = re.search(r'href="([^"]*)">beside another study<', report)[1]
+        _, others = browser.ask(address)
+        assert "second/study" in others
+        assert "first/study" not in others, "it is the one that is looked at"
+        assert "third/study" not in others, "it has no level in common"
+        beside = re.search(r'href="([^"]*)">[^<]*</a><br><span class="soft">second', others)[1]
+        _, text = browser.ask(beside)
+        assert "there is no verdict on them" in text
+        assert text.replace("\xa0", " ").count("+10.0 % [+9.0, +11.0]") == 2
+        assert "http-equiv" not in text
+        assert browser.ask(beside + "x")[0].status == 404
+        assert browser.ask(f"{beside}/x")[0].status == 404
+        assert Browser(found).ask(beside)[0].status == 403
+
+
+def test_a_study_without_an_answer_that_can_be_read_stands_beside_none(tmp_path):
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        write_study(tmp_path / name, QUESTION, lambda *_: {"tps": 1000.0})
+    for text, said in (("print('{')", "the answer of the study cannot be read"), ("1/0", "a defect of pgstrata")):
+        with serving(tmp_path, text) as found:
+            browser = Browser(found).enter()
+            first, second = (browser.page_of(name).removesuffix("/report") for name in ("first", "second"))
+            assert said in browser.ask(f"{first}/beside/{second.rpartition('/')[2]}")[1]
+
+
 def test_links_are_not_followed_out_of_the_folder(place, tmp_path):
     inside = tmp_path / "inside"
     inside.mkdir()

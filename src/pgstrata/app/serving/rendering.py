@@ -26,6 +26,7 @@ class View:
     Attributes:
         key: names it among all others.
         arguments: the command that makes it, but for the file, which follows.
+        printed: whether the page is what the command prints, and no file follows.
         state: of what it is made of; another one if that has changed.
         rest: seconds for which a page is good enough although that has changed.
         command: what a user would run for the same.
@@ -36,6 +37,7 @@ class View:
     state: str
     rest: float
     command: str
+    printed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +99,11 @@ class Renderer:
         with tempfile.TemporaryDirectory(prefix="pgstrata-serve-") as scratch:
             folder = Path(scratch)
             file = folder / "page.html"
-            ended = self._children.run(*view.arguments, str(file), folder=folder)
+            ended = self._children.run(*view.arguments, *(() if view.printed else (str(file),)), folder=folder)
             if ended.code != 0:
                 return self._problem(view, self._explain(view, ended))
+            if view.printed:
+                return Page(state=view.state, moment=self._clock(), content=ended.printed)
             if file.stat().st_size > _LARGEST:
                 return self._problem(view, f"The page is too large for this. Write it with: {view.command}")
             return Page(state=view.state, moment=self._clock(), content=file.read_text(encoding="utf-8"))

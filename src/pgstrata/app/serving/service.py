@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from hashlib import blake2b
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
+from pgstrata import __version__
 from pgstrata.app.httpd.listen import Listen
 from pgstrata.app.httpd.server import HttpServer, Request, Response, refuse
 from pgstrata.app.serving.access import Access, parameter
@@ -16,9 +18,11 @@ from pgstrata.app.serving.child import Children
 from pgstrata.app.serving.events import Streams
 from pgstrata.app.serving.rendering import Page, Renderer, View
 from pgstrata.app.serving.shelf import Shelf, needs_answer
-from pgstrata.app.serving.views import TITLES, Shown, changes, make_view, shown_of
+from pgstrata.app.serving.views import TITLES, Shown, beside, changes, has_figures, make_view, shown_of
 from pgstrata.errors import PgstrataError
 from pgstrata.model.listing import Listed, Listing
+from pgstrata.report.blocks.page import emit_page
+from pgstrata.report.served.beside import StudyFigures, make_beside_document, read_figures
 from pgstrata.report.served.pages import Frame, Link, Pages, state_of, title_of
 
 MOST_REQUESTS: Final = 256
@@ -86,6 +90,8 @@ class Service:
             case ["events"]:
                 since = parameter(request.query, "since")
                 return self._streams.open(lambda: _state_of(self._shelf.look()) != since, _POLL_LIST)
+            case [key, "beside", *others] if (entry := self._shelf.find(key)) and has_figures(entry):
+                return self._beside(key, entry, others)
             case [key, shown, *more] if more in ([], [_EVENTS]) and (entry := self._shelf.find(key)):
                 if shown in shown_of(entry):
                     return self._entry(request, key, entry, Shown(shown), told=bool(more))
@@ -116,6 +122,37 @@ class Service:
             return _html(self._pages.problem(title_of(entry), page.problem, frame), frame.nonce, page.status)
         return _html(self._pages.framed(page.content, frame), frame.nonce)
 
+    def _beside(self, key: str, entry: Listed, others: list[str]) -> Response:
+        """A study beside another one, or the others that there are."""
+        base, nonce = self._access.base, _nonce()
+        report = Link(text=title_of(entry), address=f"{base}{key}/{Shown.REPORT}")
+        frame = Frame(nonce=nonce, links=(Link(text=_ALL, address=base), report))
+        if not others:
+            found = self._shelf.look()
+            chosen = replace(found, entries=beside(entry, found.entries))
+            return _html(
+                self._pages.beside(title_of(entry), chosen, lambda each: self._address_beside(key, each), frame), nonce
+            )
+        try:
+            other = self._shelf.find(others[0]) if len(others) == 1 else None
+            if other is None or not has_figures(other):
+                return self._problem("Not found", "There is no such page.", HTTPStatus.NOT_FOUND)
+            document = make_beside_document(self._figures(entry), self._figures(other), __version__)
+        except PgstrataError as error:
+            return self._problem(title_of(entry), str(error))
+        return _html(self._pages.framed(emit_page(document), frame), nonce)
+
+    def _address_beside(self, key: str, entry: Listed) -> str:
+        return f"{self._access.base}{key}/beside/{self._shelf.key(entry)}"
+
+    def _figures(self, entry: Listed) -> StudyFigures:
+        """PgstrataError where there are none."""
+        self._shelf.check(entry)
+        page = self._renderer.page(self._view(entry, Shown.FIGURES))
+        if page.problem:
+            raise PgstrataError(page.problem)
+        return read_figures(page.content, f"{title_of(entry)} ({entry.name})")
+
     def _view(self, entry: Listed, shown: Shown) -> View:
         return make_view(entry, shown, self._shelf.state(entry))
 
@@ -124,9 +161,10 @@ class Service:
         others = (
             Link(text=TITLES[each], address="" if each is shown else f"{base}{key}/{each}") for each in shown_of(entry)
         )
+        more = (Link(text="beside another study", address=f"{base}{key}/beside"),) if has_figures(entry) else ()
         return Frame(
             nonce=_nonce(),
-            links=(Link(text=_ALL, address=base), *others),
+            links=(Link(text=_ALL, address=base), *others, *more),
             state=state_of(entry),
             events=f"{base}{key}/{shown}/{_EVENTS}?since={page.state}" if changes(entry) else "",
         )

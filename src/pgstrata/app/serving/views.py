@@ -15,20 +15,42 @@ _HOUR: Final = 3600
 
 
 class Shown(StrEnum):
-    """What of an entry is shown."""
+    """What of an entry is shown; figures are not, but stand beside those of another one."""
 
     REPORT = "report"
+    FIGURES = "figures"
     HOUR = "hour"
     INCIDENTS = "incidents"
 
 
-TITLES: Final = {Shown.REPORT: "report", Shown.HOUR: "last hour", Shown.INCIDENTS: "incidents"}
+TITLES: Final = {
+    Shown.REPORT: "report",
+    Shown.FIGURES: "figures",
+    Shown.HOUR: "last hour",
+    Shown.INCIDENTS: "incidents",
+}
 """Texts of links."""
 
 
 def shown_of(entry: Listed) -> tuple[Shown, ...]:
     """All pages of an entry, the first one first."""
     return (Shown.HOUR, Shown.INCIDENTS) if entry.kind is ListedKind.ARCHIVE else (Shown.REPORT,)
+
+
+def beside(entry: Listed, entries: tuple[Listed, ...]) -> tuple[Listed, ...]:
+    """Those that could have environments in common with it, by their names."""
+    return tuple(
+        each
+        for each in entries
+        if each.path != entry.path
+        and has_figures(each)
+        and (not each.environments or set(each.environments) & set(entry.environments))
+    )
+
+
+def has_figures(entry: Listed) -> bool:
+    """Whether it can stand beside another one."""
+    return entry.kind in {ListedKind.STUDY, ListedKind.BUNDLE}
 
 
 def changes(entry: Listed) -> bool:
@@ -45,7 +67,8 @@ def make_view(entry: Listed, shown: Shown, state: str) -> View:
         arguments=arguments,
         state=state,
         rest=_REST_ARCHIVE if entry.kind is ListedKind.ARCHIVE else _REST if running else 0.0,
-        command=shlex.join(("pgstrata", *arguments, "FILE.html")),
+        command=shlex.join(("pgstrata", *arguments, *(() if shown is Shown.FIGURES else ("FILE.html",)))),
+        printed=shown is Shown.FIGURES,
     )
 
 
@@ -53,6 +76,8 @@ def _arguments(entry: Listed, shown: Shown) -> tuple[str, ...]:
     match shown:
         case Shown.REPORT:
             return ("report", entry.path, "-o")
+        case Shown.FIGURES:
+            return ("show", entry.path, "--json")
         case Shown.HOUR:
             begin = () if entry.span is None else ("--from", f"@{entry.span.end - _HOUR}")
             return ("window", entry.path, *begin, "--report")

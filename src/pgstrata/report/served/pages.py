@@ -84,6 +84,20 @@ class Pages:
             problem="",
         ).lstrip()
 
+    def beside(self, title: str, found: Listing, address: Callable[[Listed], str], frame: Frame) -> str:
+        """The studies that can stand beside one of that title."""
+        note = (
+            "Choose a study to see figures of both side by side." if found.entries else "No other study has its levels."
+        )
+        return self._studies.render(
+            title=f"Beside: {title}",
+            folder=readable(found.folder),
+            frame=frame,
+            notes=(note,),
+            rows=[_row(each, found.folder, address(each)) for each in found.entries],
+            problem="",
+        ).lstrip()
+
     def problem(self, title: str, problem: str, frame: Frame) -> str:
         """A message instead of a page."""
         lines = "\n".join(readable(line) for line in problem.splitlines())
