@@ -19,7 +19,9 @@ from pgstrata.app.serving.child import BusyError, Children
 from pgstrata.app.serving.rendering import Renderer, View
 from pgstrata.app.serving.service import MOST_REQUESTS, Service
 from pgstrata.app.serving.shelf import Shelf
+from pgstrata.app.serving.views import Shown, make_view
 from pgstrata.errors import UsageError
+from pgstrata.model.listing import Listed, ListedKind, ListedState
 from pgstrata.store.study import StudyStore
 from stored import write_study
 
@@ -328,6 +330,26 @@ def test_a_study_that_has_gone_says_so(tmp_path):
         assert "there is no study here" in browser.ask(page)[1]
 
 
+def test_a_folder_that_has_gone_says_so_until_it_is_back(tmp_path):
+    here = tmp_path / "here"
+    here.mkdir()
+    with serving(here) as found:
+        browser = Browser(found).enter()
+        here.rename(tmp_path / "moved")
+        assert "there is no such folder" in browser.ask(browser.base)[1]
+        (tmp_path / "moved").rename(here)
+        assert "No study, bundle or archive in" in browser.ask(browser.base)[1]
+
+
+def test_where_there_is_no_room_for_a_page_it_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    renderer = Renderer(Children(program(WRITER)))
+    view = View(key="k", arguments=("report",), state="1", rest=0.0, command="")
+    assert renderer.page(view).problem.startswith("The page could not be made: No such file or directory.")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert "made by report" in renderer.page(view).content
+
+
 def events_of(browser, page):
     """The address of the events of a page, and a connection that they come by."""
     address = re.search(r'data-events="([^"]*)"', browser.ask(page)[1])[1].replace("&amp;", "&")
@@ -373,7 +395,8 @@ def test_reports_of_a_study_that_is_measured_rest_for_a_while():
     renderer = Renderer(Writing(program(WRITER)), clock=lambda: moment[0])
 
     def view(state):
-        return View(key="k", arguments=("report",), state=state, rest=30.0, command="")
+        entry = Listed(kind=ListedKind.STUDY, path="/study", state=ListedState.RUNNING)
+        return make_view(entry, Shown.REPORT, state)
 
     assert renderer.page(view("1")).state == "1"
     assert renderer.page(view("2")).state == "1"

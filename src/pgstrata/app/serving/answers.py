@@ -8,6 +8,7 @@ from typing import Final
 
 from pgstrata.app.serving.child import BusyError, Children
 from pgstrata.app.serving.shelf import Shelf, Undecided
+from pgstrata.errors import PgstrataError
 
 _REST: Final = 5.0
 _PAUSE: Final = 0.05
@@ -33,7 +34,7 @@ class AnswerSearch:
 
     def _search(self) -> None:
         while self._wanted.wait() and not self._closing.is_set():
-            found = None if self._children.wanted else self._shelf.undecided()
+            found = self._next()
             if found is None:
                 # until somebody looks again
                 self._wanted.clear()
@@ -41,9 +42,16 @@ class AnswerSearch:
                 continue
             try:
                 self._shelf.decide(found, self._headline(found))
-            except BusyError:
+            except (BusyError, OSError):
                 self._closing.wait(_REST)
             self._closing.wait(_PAUSE)
+
+    def _next(self) -> Undecided | None:
+        """None where there is none, where others wait, or where the folder has gone."""
+        try:
+            return None if self._children.wanted else self._shelf.undecided()
+        except PgstrataError:
+            return None
 
     def _headline(self, found: Undecided) -> str:
         """Empty where there is none; BusyError where others wait."""

@@ -74,6 +74,9 @@ class Renderer:
             made = self._make(view)
         except BusyError:
             return self._problem(view, "pgstrata serve is ending.", HTTPStatus.SERVICE_UNAVAILABLE)
+        except OSError as error:
+            said = f"The page could not be made: {error.strerror or error}. Reload it once there is room."
+            return self._problem(view, said, HTTPStatus.SERVICE_UNAVAILABLE)
         finally:
             self._children.end_turn()
         with self._guard:

@@ -78,6 +78,12 @@ class Service:
 
     def _answer(self, request: Request) -> Response:
         """Of a request whose Host is right."""
+        try:
+            return self._choose(request)
+        except PgstrataError as error:
+            return self._problem("This cannot be shown", str(error))
+
+    def _choose(self, request: Request) -> Response:
         base = self._access.base
         if cookie := self._access.exchange(request):
             headers = (*_HEADERS, ("Set-Cookie", cookie), ("Location", base))
@@ -95,7 +101,7 @@ class Service:
             case [key, shown, *more] if more in ([], [_EVENTS]) and (entry := self._shelf.find(key)):
                 if shown in shown_of(entry):
                     return self._entry(request, key, entry, Shown(shown), told=bool(more))
-        return self._problem("Not found", "There is no such page.", HTTPStatus.NOT_FOUND)
+        return self._missing()
 
     def _list(self) -> Response:
         found = self._shelf.look()
@@ -112,10 +118,7 @@ class Service:
         if told:
             since = parameter(request.query, "since")
             return self._streams.open(lambda: self._renderer.is_outdated(self._view(entry, shown), since), _POLL)
-        try:
-            self._shelf.check(entry)
-        except PgstrataError as error:
-            return self._problem(title_of(entry), str(error))
+        self._shelf.check(entry)
         page = self._renderer.page(self._view(entry, shown))
         frame = self._frame(key, entry, shown, page)
         if page.problem:
@@ -133,13 +136,10 @@ class Service:
             return _html(
                 self._pages.beside(title_of(entry), chosen, lambda each: self._address_beside(key, each), frame), nonce
             )
-        try:
-            other = self._shelf.find(others[0]) if len(others) == 1 else None
-            if other is None or not has_figures(other):
-                return self._problem("Not found", "There is no such page.", HTTPStatus.NOT_FOUND)
-            document = make_beside_document(self._figures(entry), self._figures(other), __version__)
-        except PgstrataError as error:
-            return self._problem(title_of(entry), str(error))
+        other = self._shelf.find(others[0]) if len(others) == 1 else None
+        if other is None or not has_figures(other):
+            return self._missing()
+        document = make_beside_document(self._figures(entry), self._figures(other), __version__)
         return _html(self._pages.framed(emit_page(document), frame), nonce)
 
     def _address_beside(self, key: str, entry: Listed) -> str:
@@ -151,7 +151,7 @@ class Service:
         page = self._renderer.page(self._view(entry, Shown.FIGURES))
         if page.problem:
             raise PgstrataError(page.problem)
-        return read_figures(page.content, f"{title_of(entry)} ({entry.name})")
+        return read_figures(page.content, f"{title_of(entry)} ({Path(entry.path).relative_to(self._shelf.folder)})")
 
     def _view(self, entry: Listed, shown: Shown) -> View:
         return make_view(entry, shown, self._shelf.state(entry))
@@ -168,6 +168,9 @@ class Service:
             state=state_of(entry),
             events=f"{base}{key}/{shown}/{_EVENTS}?since={page.state}" if changes(entry) else "",
         )
+
+    def _missing(self) -> Response:
+        return self._problem("Not found", "There is no such page.", HTTPStatus.NOT_FOUND)
 
     def _problem(self, title: str, problem: str, status: HTTPStatus = HTTPStatus.OK) -> Response:
         frame = Frame(nonce=_nonce(), links=(Link(text=_ALL, address=self._access.base),))

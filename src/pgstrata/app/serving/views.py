@@ -50,7 +50,7 @@ def beside(entry: Listed, entries: tuple[Listed, ...]) -> tuple[Listed, ...]:
 
 def has_figures(entry: Listed) -> bool:
     """Whether it can stand beside another one."""
-    return entry.kind in {ListedKind.STUDY, ListedKind.BUNDLE}
+    return entry.kind in {ListedKind.STUDY, ListedKind.BUNDLE} and entry.state is not ListedState.DAMAGED
 
 
 def changes(entry: Listed) -> bool:
