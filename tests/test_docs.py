@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -165,6 +167,30 @@ def test_the_reference_of_metrics_is_fresh():
     spec.loader.exec_module(metrics)
     kept = (ROOT / "docs/reference/metrics.md").read_text()
     assert kept == metrics.render_metrics_reference(), "run `.venv/bin/python scripts/metrics.py`"
+
+
+def load_man():
+    spec = importlib.util.spec_from_file_location("man", ROOT / "scripts/man.py")
+    man = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(man)
+    return man
+
+
+def test_the_manual_page_is_fresh():
+    kept = (ROOT / "docs/man/pgstrata.1").read_text()
+    assert kept == load_man().render_man(), "run `.venv/bin/python scripts/man.py`"
+
+
+def test_the_manual_page_has_every_command_and_can_be_read():
+    text = (ROOT / "docs/man/pgstrata.1").read_text()
+    for name in get_command(app).commands:
+        assert f'\n.SS "pgstrata {name}' in text
+    assert not load_man()._text(".so /etc/passwd").startswith(".")
+    assert load_man()._text(r"a\n-b `try`") == r"a\en\-b \fBtry\fR"
+    if shutil.which("groff") is None:
+        pytest.skip("groff is not installed")
+    done = subprocess.run(["groff", "-man", "-Tutf8", "-k", "-ww", "-z"], input=text, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def expressions_of(dashboard):

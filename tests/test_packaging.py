@@ -57,7 +57,8 @@ def files_of_the_package():
 def test_the_wheel_holds_each_file_of_the_package_and_nothing_else(wheel):
     here, there = files_of_the_package(), contents(wheel)
     assert {"pgstrata/py.typed", "pgstrata/report/blocks/templates/report.css"} <= set(here)
-    assert {name: text for name, text in there.items() if ".dist-info/" not in name} == here
+    page = {f"pgstrata-{__version__}.data/data/share/man/man1/pgstrata.1": (ROOT / "docs/man/pgstrata.1").read_bytes()}
+    assert {name: text for name, text in there.items() if ".dist-info/" not in name} == here | page
 
 
 def test_the_wheel_has_the_licence_and_one_program(wheel):

@@ -53,7 +53,7 @@ def test_the_rate_of_false_alarms_is_chosen(archive):
     done = pgstrata(archive, "incidents", "a", "--false-alarms-per", "day", "--json")
     assert json.loads(done.stdout)["false_alarms_per_day"] == pytest.approx(1.0)
     done = pgstrata(archive, "incidents", "a", "--false-alarms-per", "3d", "--format", "markdown")
-    assert "one false alarm each 72 h is expected" in done.stdout
+    assert "one false alarm every 72 h is expected" in done.stdout
 
 
 def test_an_archive_of_two_minutes_cannot_tell_yet(archive):

@@ -2,6 +2,11 @@
 
 import json
 import math
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
 
 import pytest
 
@@ -100,3 +105,59 @@ def test_why_and_pairs_are_not_one_text(place):
     done = pgstrata(place, "show", "study", "--why", "--pairs")
     assert done.returncode == 2
     assert "ask for one of them" in done.stderr
+
+
+def test_some_of_the_comparisons_are_shown_as_a_matrix_or_a_list(place):
+    text = show(place, "--filter", "server=17")
+    assert "Shown are 1 of 3 comparisons with 16" in text
+    assert "17, select-only" in text
+    assert "18" not in text
+    matrix = show(place, "--by", "server").split("Difference in throughput from 16, by server")[1].splitlines()
+    assert matrix[2].split() == ["server", "16", "17", "18"]
+    listed = show(place, "--sort", "effect")
+    assert listed.index("17, select-only") < listed.index("18, select-only")
+    assert "| comparison" in show(place, "--sort", "name", "--format", "markdown")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--filter", "server=19"], "allowed: the levels 16, 17, 18"),
+        (["--filter", "sever=17"], "did you mean 'server'?"),
+        (["--by", "server", "--json"], "leave out --why, --pairs and --json"),
+        (["--sort", "effect", "--why"], "leave out --why, --pairs and --json"),
+        (["--by", "server", "--sort", "effect"], "give one of them"),
+    ],
+)
+def test_what_cannot_be_selected_is_refused(place, arguments, said):
+    done = pgstrata(place, "show", "study", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def on_terminal(place, *arguments):
+    """What a terminal of 78 columns is given, without colours."""
+    master, terminal = pty.openpty()
+    environ = {**os.environ, "COLUMNS": "78", "NO_COLOR": "1", "TERM": "dumb"}
+    words = [sys.executable, "-m", "pgstrata", "show", "study", *arguments]
+    with subprocess.Popen(words, cwd=place, env=environ, stdout=terminal, stdin=terminal) as running:
+        os.close(terminal)
+        said = b""
+        # at its end a terminal that nobody has open any more gives an error
+        with suppress(OSError):
+            while chunk := os.read(master, 65536):
+                said += chunk
+    os.close(master)
+    assert running.returncode == 0
+    return said.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_is_given_the_answer_and_with_details_everything(place):
+    text = on_terminal(place)
+    assert "Difference in throughput from 16" in text
+    assert "More by --details" in text
+    assert "adjusted p" not in text
+    whole = on_terminal(place, "--details")
+    assert "How to reproduce" in whole
+    assert "More by --details" not in whole
+    assert "18 against 17" in on_terminal(place, "--pairs")

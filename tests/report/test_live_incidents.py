@@ -86,7 +86,7 @@ def test_the_period_of_a_false_alarm_is_said_as_it_was_asked_for():
 
 def test_a_very_large_factor_is_told_in_figures_without_an_exponent():
     large = replace(SLOW, factor=1312.0, factor_interval=ValueInterval(low=1283.4, high=1341.4))
-    assert "transactions take 1,312 times as long (" in say_begun(large, None)
+    assert "transactions take 1,300 times as long (" in say_begun(large, None)
     assert "x 1,312 [1,283, 1,341]" in " ".join(emit_text(make_incidents(found(large), version="1")).split())
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from pgstrata.errors import PgstrataError, UsageError
 from pgstrata.model.listing import Listed, ListedKind, ListedState, Listing
+from pgstrata.ports.studies import StudyHead
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.store.archives.schema import ARCHIVE
@@ -21,6 +22,7 @@ from pgstrata.store.archives.writer import LOCK as ARCHIVE_LOCK
 from pgstrata.store.catalogue import CATALOGUE, count_runs
 from pgstrata.store.lock import LOCK_FILE, Holder, find_holder
 from pgstrata.store.merged import MERGED_FILE, load_merged_head
+from pgstrata.store.serialise import parse_plan_file
 from pgstrata.store.study import PLAN_FILE, load_plan_file
 from pgstrata.system.locks import locked_inodes
 from pgstrata.system.reading import open_regular
@@ -148,19 +150,16 @@ def read_listed(kind: ListedKind, path: Path, locked: frozenset[int]) -> Listed:
 
 def _read_study(listed: Listed, path: Path, holder: Holder | None) -> Listed:
     head = load_plan_file(path)
-    experiment, planned = head.plan.experiment, len(head.plan.runs)
-    runs = count_runs(path / CATALOGUE)
+    planned, runs = len(head.plan.runs), count_runs(path / CATALOGUE)
     state = ListedState.FINISHED if runs >= planned else ListedState.BEGUN
-    named = replace(
-        listed,
-        state=state,
-        question=experiment.question,
-        environments=tuple(name_environment(each, experiment) for each in experiment.environments),
-        created=head.created,
-        runs=runs,
-        planned=planned,
-    )
-    return _held(named, holder)
+    return _held(replace(_with_head(listed, head), state=state, runs=runs, planned=planned), holder)
+
+
+def _with_head(listed: Listed, head: StudyHead) -> Listed:
+    """With what its plan says of a study."""
+    experiment = head.plan.experiment
+    names = tuple(name_environment(each, experiment) for each in experiment.environments)
+    return replace(listed, question=experiment.question, environments=names, created=head.created)
 
 
 def _held(listed: Listed, holder: Holder | None) -> Listed:
@@ -180,10 +179,15 @@ def _read_archive(listed: Listed, path: Path, holder: Holder | None) -> Listed:
 
 
 def _read_bundle(listed: Listed, path: Path) -> Listed:
+    """By its manifest and its plan, which lie at its beginning; the rest is neither unpacked nor checked."""
     from pgstrata.store.bundles.unpack import open_bundle  # noqa: PLC0415 - most folders have no bundles
 
     with open_bundle(path) as bundle:
-        return replace(listed, name=bundle.manifest.study, runs=bundle.manifest.runs, created=_modified(path))
+        named = replace(listed, name=bundle.manifest.study, runs=bundle.manifest.runs, created=_modified(path))
+        file, content = next(bundle.files())
+    if file.path != PLAN_FILE or content is None:
+        return named
+    return _with_head(named, parse_plan_file(content, where=str(path)))
 
 
 def _modified(path: Path) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pgstrata.cli.completion import complete_metric, complete_shown
+from pgstrata.cli.completion import complete_assignment, complete_factor, complete_metric, complete_shown
 from pgstrata.cli.documents import print_document
 from pgstrata.cli.merge import gate_merged, is_merged, report_merged, show_merged
 from pgstrata.cli.options import Json, NoQueryText, StudyArgument, Threshold, end_with, ratio_of
@@ -30,10 +30,37 @@ def show(
     why: Annotated[
         bool, typer.Option("--why", help="What the time of a transaction went to, and what differs in it.")
     ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="On a terminal, too: tables of cells, settings, machines, runs.")
+    ] = False,
+    filters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter",
+            metavar="FACTOR=LEVEL",
+            help="Only comparisons with this level, of a factor or of workload, scale, clients (repeatable).",
+            autocompletion=complete_assignment,
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="FACTOR",
+            help="As a matrix with a column for each level of this.",
+            autocompletion=complete_factor,
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option("--sort", metavar="WHAT", help="As a list, sorted by effect, name or cell.")
+    ] = None,
     no_query_text: NoQueryText = False,
     prices: Prices = None,
 ) -> None:
-    """The answer: in words, then a table for each cell."""
+    """The answer: in words, then as a matrix, then what puts it in doubt.
+
+    Into a file or a pipe, and with --format or --details, everything else follows: tables of cells, settings, machines.
+    """
     from pgstrata.app.answer import load_answer
     from pgstrata.app.opened import open_study
     from pgstrata.errors import UsageError
@@ -45,7 +72,11 @@ def show(
         raise UsageError(
             "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
         )
-    if is_merged(study, ("--pairs", pairs), ("--why", why), ("--prices", prices)):
+    selected = next((name for name, value in (("--filter", filters), ("--by", by), ("--sort", sort)) if value), "")
+    if selected and (why or pairs or json):
+        remedy = "leave out --why, --pairs and --json, which show everything"
+        raise UsageError("only comparisons with the baseline can be selected", where=selected, remedy=remedy)
+    if is_merged(study, ("--pairs", pairs), ("--why", why), ("--prices", prices), (selected, selected)):
         show_merged(study, format_, json=json)
         return
     with open_study(study) as opened:
@@ -58,10 +89,17 @@ def show(
         from pgstrata.report.answer.causes import make_why_document
 
         print_document(make_why_document(answer), format_ or "text")
+    elif selected:
+        from pgstrata.report.answer.selection import make_selected_document, parse_selection
+
+        chosen = parse_selection(filters or (), by, sort, answer.study.plan.experiment)
+        print_document(make_selected_document(answer, chosen), format_)
     else:
         from pgstrata.report.answer.document import make_document
+        from pgstrata.report.blocks.terminal import Extent
 
-        print_document(make_document(answer), format_)
+        short, whole = Extent.TABLES if pairs else Extent.ANSWER, Extent.WHOLE
+        print_document(make_document(answer), format_, whole if details else short)
 
 
 def report(

@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pgstrata.cli.completion import complete_archive
 from pgstrata.cli.options import Json, NoQueryText, duration_at
 
 if TYPE_CHECKING:
     from pgstrata.cli.live_screen import LiveScreen
     from pgstrata.report.blocks.model import Document
 
-Archive = Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.")]
+Archive = Annotated[
+    Path,
+    typer.Argument(
+        metavar="ARCHIVE", help="The folder that `pgstrata watch` records into.", autocompletion=complete_archive
+    ),
+]
 
 
 Period = Annotated[

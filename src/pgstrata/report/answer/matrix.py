@@ -23,21 +23,25 @@ _SHADED: Final = DIFFERENT | {Verdict.COLLAPSED}
 
 
 def effects_matrix(answer: Answer) -> Matrix | None:
-    """The matrix; None where there is but one effect, which a sentence tells as well.
+    """The matrix; None where there is but one effect, which a sentence tells as well."""
+    comparisons = primary_comparisons(answer)
+    return make_matrix(answer, comparisons) if len(comparisons) >= _FEWEST else None
+
+
+def make_matrix(answer: Answer, comparisons: Sequence[Comparison]) -> Matrix:
+    """The matrix of some comparisons of a study.
 
     The more numerous of environments and cells are the rows, so that the matrix is high rather than wide.
     """
     experiment = answer.study.plan.experiment
-    found = {(item.environment, item.cell): item for item in primary_comparisons(answer)}
-    if len(found) < _FEWEST:
-        return None
+    found = {(item.environment, item.cell): item for item in comparisons}
     environments = [each for each in experiment.environments if any(name == each.name for name, _ in found)]
     cells = list(dict.fromkeys(cell for _, cell in found))
     cells.sort(key=[ALL_CELLS, *(cell.identity for cell in experiment.cells)].index)
     names = _shorten([name_environment(each, experiment) for each in environments], name_baseline(experiment))
     places = tuple(name_where(cell, experiment) for cell in cells)
     fields = tuple(
-        tuple(_field(found.get((each.name, cell)), experiment.threshold) for cell in cells) for each in environments
+        tuple(make_field(found.get((each.name, cell)), experiment.threshold) for cell in cells) for each in environments
     )
     metric = METRICS[experiment.metric].title
     title = f"Difference in {metric} from {name_baseline(experiment)}"
@@ -56,7 +60,8 @@ def _shorten(names: Sequence[str], baseline: str) -> tuple[str, ...]:
     return tuple(name.removeprefix(prefix) if alike else name for name in names)
 
 
-def _field(comparison: Comparison | None, threshold: float) -> Effect | None:
+def make_field(comparison: Comparison | None, threshold: float) -> Effect | None:
+    """One field; None where nothing was compared."""
     if comparison is None:
         return None
     shaded = comparison.verdict in _SHADED and comparison.effect is not None

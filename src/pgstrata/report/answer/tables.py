@@ -42,6 +42,11 @@ def headline_table(rows: Sequence[EnvironmentRow]) -> Table:
     return Table(names=_names(rows), columns=(*_effect_columns(rows), *_decision_columns(rows, explored=False)))
 
 
+def comparison_table(rows: Sequence[EnvironmentRow]) -> Table:
+    """Comparisons with the baseline, one a row."""
+    return Table(names=_names(rows, "comparison"), columns=tuple(_effect_columns(rows)), breaks=len("environment"))
+
+
 def pair_table(rows: Sequence[EnvironmentRow]) -> Table:
     """Pairs of environments, with the blocks behind them, and p adjusted for their number."""
     found = [row.comparison for row in rows if row.comparison]

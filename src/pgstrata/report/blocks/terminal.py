@@ -1,6 +1,8 @@
-"""Blocks for a terminal: the answer, what is brief of the rest, doubts."""
+"""Blocks for a terminal: the answer, as much of the rest as is asked for, doubts."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum, auto
+from typing import Final
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -21,16 +23,31 @@ from pgstrata.report.blocks.model import (
     Table,
     Tone,
 )
+from pgstrata.report.blocks.text import block_lines
 
 # Blanks that rich puts between two columns.
 _GAP = 3
 _LEAST_NAME = len("environment")
 _LONGEST_NAME = 30
 _STYLES = {"better": "green", "worse": "red", "collapsed": "red", "unstable": "yellow", "baseline": "dim"}
+_MORE: Final = "More by --details, or pgstrata open STUDY: "
 
 
-def emit_terminal(document: Document, width: int) -> RenderableType:
+class Extent(StrEnum):
+    """How much of a document is shown below its answer.
+
+    ANSWER: the matrix; what is brief only where there is no matrix. TABLES: all that is brief, too. WHOLE: everything
+    that plain text has.
+    """
+
+    ANSWER = auto()
+    TABLES = auto()
+    WHOLE = auto()
+
+
+def emit_terminal(document: Document, width: int, extent: Extent = Extent.TABLES) -> RenderableType:
     """Something that a rich console can print; `width` in columns decides how much stands in the tables."""
+    short = extent is Extent.ANSWER and document.matrix is not None
     parts: list[RenderableType] = [
         _wrapped([paragraph.plain], width, style="bold red" if paragraph.tone is Tone.ALARM else "bold")
         for paragraph in document.answer
@@ -39,11 +56,17 @@ def emit_terminal(document: Document, width: int) -> RenderableType:
         parts += _matrix(document.matrix, width)
     for section in document.sections:
         if isinstance(section, Section) and section.brief:
-            parts += _section(section, width, _count_shown(section, width))
+            parts += [] if short else _section(section, width, _count_shown(section, width))
+        elif extent is Extent.WHOLE and (lines := block_lines(section)):
+            parts.append(_apart(Text("\n".join(lines))))
     if document.doubts:
         texts = [remark.text for remark in document.doubts]
         parts.append(_apart(_wrapped(texts, width, first="! ", style="yellow")))
-    parts.append(_apart(Text(document.summary, style="dim")))
+    if document.summary:
+        parts.append(_apart(Text(document.summary, style="dim")))
+    if extent is Extent.ANSWER:
+        left = [each.title for each in document.sections if isinstance(each, Section) and (short or not each.brief)]
+        parts.append(_wrapped([f"{_MORE}{'; '.join(left)}"], width, style="dim"))
     return Group(*parts)
 
 

@@ -93,7 +93,8 @@ def say_state(one: Listed) -> str:
         case ListedState.BEGUN:
             state = ""
     held = "" if one.span is None else f"{render_duration(one.span.seconds)} of {one.server}"
-    return kind + ", ".join(filter(None, (state, runs, held)))
+    parts = count(len(one.environments), "part") if one.kind is ListedKind.MERGED else ""
+    return kind + ", ".join(filter(None, (state, runs, parts, held)))
 
 
 def _date(one: Listed) -> str:

@@ -156,8 +156,8 @@ def render_limit(change: Change) -> str:
 
 
 def render_times(value: float) -> str:
-    """A multiple with two digits: 2.3, 34, 1,312."""
-    return f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"  # noqa: PLR2004 - two digits
+    """A multiple with two digits that tell something: 2.3, 34, 1,300."""
+    return render_rate(float(f"{value:.2g}"))
 
 
 # ------------------------------------------------------------------------------------------------ sentences
