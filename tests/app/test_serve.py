@@ -2,6 +2,7 @@
 
 import http.client
 import re
+import shutil
 import socket
 import sys
 import time
@@ -11,7 +12,9 @@ from dataclasses import dataclass, field
 import pytest
 
 import chromium
-from archives import Second, make_archive, session
+from archives import START, Second, make_archive, session
+from pgstrata.app.answer import load_answer
+from pgstrata.app.explain import load_profile
 from pgstrata.app.httpd.listen import parse_listen
 from pgstrata.app.serving import answers, events, service
 from pgstrata.app.serving.answers import read_headline
@@ -22,6 +25,9 @@ from pgstrata.app.serving.shelf import Shelf
 from pgstrata.app.serving.views import Shown, make_view
 from pgstrata.errors import UsageError
 from pgstrata.model.listing import Listed, ListedKind, ListedState
+from pgstrata.store.archives.thinning import Keep
+from pgstrata.store.archives.writer import ArchiveWriter
+from pgstrata.store.repository import StudyFolder
 from pgstrata.store.study import StudyStore
 from stored import write_study
 
@@ -407,6 +413,32 @@ def test_reports_of_a_study_that_is_measured_rest_for_a_while():
     assert renderer.is_outdated(view("2"), "1"), "another browser has an older one"
     assert not renderer.is_outdated(view("2"), "2")
     assert len(made) == 2
+
+
+def test_reading_alone_changes_no_state_also_beside_a_writer(place, tmp_path):
+    shutil.copytree(place, tmp_path / "here")
+    shelf = Shelf(tmp_path / "here")
+    entries = [each for each in shelf.look().entries if not each.problem]
+    assert len(entries) == 2
+
+    def read_all():
+        before = [shelf.state(each) for each in entries]
+        load_profile(tmp_path / "here" / "prod", None, None)
+        load_answer(StudyFolder(tmp_path / "here" / "first" / "study"))
+        shelf.look()
+        assert [shelf.state(each) for each in entries] == before
+        return before
+
+    alone = read_all()
+    with StudyStore.open(tmp_path / "here" / "first" / "study"):
+        read_all()
+    writer = ArchiveWriter.open(tmp_path / "here" / "prod", Keep())
+    try:
+        writer.add_server(START + 121, 1.0, {"commits": 1.0, "connections": 1.0})
+        writer.flush(START + 122)
+        assert read_all() != alone
+    finally:
+        writer.close()
 
 
 def test_a_hundred_clients_that_are_slow_hold_nobody_up(served):

@@ -77,6 +77,15 @@ def test_what_only_one_has_is_left_out(more):
     )
 
 
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [({"clients": 1}, "select-only, scale 1, 1 client"), ({"scale": None}, "select-only, 2 clients")],
+)
+def test_cells_are_named_as_in_reports(more, name):
+    one = study("old", comparison("17", 1100.0, 1.1, cell=CELL | more))
+    assert f" {name} 17 " in said(one, one)
+
+
 def test_another_level_is_left_out_and_the_baseline_stays():
     both = study("old", comparison("17", 1100.0, 1.1)), study("new", comparison("18", 1300.0, 1.3))
     assert [row[0] for row in rows(*both)] == ["16"]

@@ -11,7 +11,7 @@ from pgstrata.errors import ParseError
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.model import Column, Document, Paragraph, Section, Table, Tone
 from pgstrata.report.sentences.causes import readable
-from pgstrata.units import render_percent_change, render_value
+from pgstrata.units import render_count, render_percent_change, render_value
 
 _NO_VERDICT: Final = (
     "Differences between the two studies are not paired: the studies were measured at different times, perhaps on "
@@ -131,7 +131,8 @@ def _one(
 
 
 def _name_cell(cell: Mapping[str, Any]) -> str:
-    return f"{cell['workload']}, scale {cell['scale']}, {cell['clients']} clients"
+    scale = "" if cell["scale"] is None else f", scale {cell['scale']}"
+    return f"{cell['workload']}{scale}, {render_count(int(cell['clients']), 'client')}"
 
 
 def _effect(item: Mapping[str, Any]) -> str:
