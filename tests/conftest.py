@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +24,11 @@ settings.load_profile("same")
 MACHINE_ROOMS = {"cli", "hosts", "integration", "layers"}
 # of these rooms, but only with tables and studies
 READING = {"test_decide.py", "test_gate.py", "test_gate_in_ci.py"}
+
+
+# Under nohup, programs that tests start would ignore the end of a session, too.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

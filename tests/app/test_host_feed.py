@@ -11,7 +11,7 @@ from pgstrata.app.watching import host_feed
 from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed
 from pgstrata.collectors.live.host import FILES
 from pgstrata.collectors.live.log import MOST, LogPlace, read_log_place
-from pgstrata.errors import HostLostError, ParseError
+from pgstrata.errors import HostFileError, HostLostError, ParseError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.archive import EventKind
 from pgstrata.ports.host import Command
@@ -100,12 +100,13 @@ def test_a_server_that_names_another_log_is_followed(log, tmp_path):
     assert errors(feed, 1) == 1
 
 
-def test_of_a_great_deal_the_end_is_read(log):
+@pytest.mark.parametrize("moment", [2, 20])
+def test_of_a_great_deal_the_end_is_read(log, moment):
     feed = make_feed()
     aim(feed, log)
     feed.read(1)
     add(log, ERROR * (3 * MOST // len(ERROR)))
-    assert errors(feed, 20) < 1.1 * MOST / len(ERROR)
+    assert errors(feed, moment) < 1.1 * MOST / len(ERROR)
 
 
 @pytest.mark.parametrize("kind", ["folder", "nothing", "pipe", "device"])
@@ -213,6 +214,26 @@ def test_a_connection_that_breaks_is_told_and_made_again(monkeypatch):
     (event,) = (*events, *feed.read(5).events)
     assert (event.kind, event.moment, event.detail) == (EventKind.MISSED, 5, "host: reset by peer")
     assert line.opened == 2
+
+
+def test_another_machine_is_not_asked_each_second_for_a_log_that_cannot_be_read(monkeypatch):
+    line = Line(monkeypatch)
+    asked = []
+
+    def run(command, **_):
+        asked.append(command.argv[0])
+        raise HostFileError("permission denied")
+
+    monkeypatch.setattr(line, "run", run, raising=False)
+    feed = line.feed()
+    feed.aim(LogPlace(path="/log/postgresql.log", backend=7))
+    again = [lambda: feed.aim(LogPlace(path="/log/postgresql.log", backend=7))]
+    feed._ended = Waits(feed, [*[lambda: None] * 20, *again, *[lambda: None] * 20])
+    feed.read(5)
+    feed._thread.join(timeout=60)
+    assert asked == ["stat", "stat"], "once for each time that the server said where it is"
+    assert not feed.reads_log
+    assert line.told == []
 
 
 def test_an_unforeseen_error_of_the_thread_is_told_as_a_lost_connection(monkeypatch):

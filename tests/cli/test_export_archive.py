@@ -234,8 +234,8 @@ def test_parquet_has_the_rows_and_columns_of_csv(archive, exported, monkeypatch)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("a", "--format", "otava"), "--format: 'otava' is not among what an archive can be exported as"),
-        (("a", "--by", "hour"), "--by: 'hour' is not among"),
+        (("a", "--format", "otava"), "--format: 'otava' is not a valid choice for an archive"),
+        (("a", "--by", "hour"), "--by: 'hour' is not a valid choice"),
         (("a", "--table", "fact"), "choose one of looks, sessions, server"),
         (("a", "--table", "texts", "--no-query-text"), "--table: texts are left out by --no-query-text"),
         (("a", "--from", "lunch"), "'lunch' is not a time"),

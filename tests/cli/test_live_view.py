@@ -13,11 +13,10 @@ from pgstrata.cli.live_cells import Paint, Piece, fit, plain_text, render_frame,
 from pgstrata.cli.live_chart import draw_bars, draw_clock, draw_stack, scale_of
 from pgstrata.cli.live_state import MOST_COLUMNS, STEPS, Column, History, LiveState
 from pgstrata.cli.live_view import Choice, draw
-from pgstrata.model.archive import ArchiveEvent, Blocking, EventKind, SessionsLook
+from pgstrata.model.archive import REST, ArchiveEvent, Blocking, EventKind, SessionsLook
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.model.incidents import Incident, IncidentKind
 from pgstrata.ports.recording import RecordedSecond
-from pgstrata.report.live.words import REST
 
 SIZES = [
     (40, 10), (41, 11), (59, 13), (60, 16), (80, 24), (109, 20), (110, 30), (120, 12), (160, 45), (200, 60), (300, 100),
@@ -362,6 +361,15 @@ def test_rates_that_come_seldom_hold_for_the_seconds_before():
         told = {"commits": 50.0} if number % 10 == 0 else {}
         state.follow(RecordedSecond(moment=START + number, look=SessionsLook(counts={}, blocked={}), server=told))
     assert [column.throughput for column in state.histories[1].last(20)] == [50.0] * 20
+
+
+def test_a_clock_that_was_set_back_begins_charts_and_sums_anew():
+    state = LiveState(archive="a")
+    for number in [*range(3600, 3700), *range(10)]:
+        state.follow(second(number, {session("old" if number >= 3600 else "new"): 2}))
+    assert [column.start - START for column in state.histories[1].columns] == list(range(10))
+    assert state.now.load == 2
+    assert [(each.key, each.load) for each in state.statements(5)] == [("new", 2.0)]
 
 
 def test_what_was_lost_is_no_throughput_afterwards():

@@ -1,12 +1,14 @@
 """What the program does before any command."""
 
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
 import program
+from pgstrata.cli.program import catch_signals
 
 PROGRAM = """
 import resource
@@ -44,3 +46,19 @@ def test_a_plan_waits_for_no_pipe(tmp_path, pipe):
     assert done.returncode == 2
     assert pipe in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_under_nohup_the_end_of_the_session_ends_nothing():
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        catch_signals()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) is signal.getsignal(signal.SIGINT) is not before[signal.SIGTERM]
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        catch_signals()
+        assert signal.getsignal(signal.SIGHUP) is signal.getsignal(signal.SIGTERM)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

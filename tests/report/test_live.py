@@ -11,6 +11,7 @@ from archives import BLOCKER, behind, session, use
 from pgstrata.diagnosis.live.explain import explain
 from pgstrata.diagnosis.live.profile import profile
 from pgstrata.model.archive import (
+    REST,
     ArchiveEvent,
     ArchiveFacts,
     ArchiveWindow,
@@ -34,7 +35,7 @@ from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.json import explanation_json
 from pgstrata.report.live.limits import LIMITS, say_limits
 from pgstrata.report.live.profile import make_profile_document, profile_json
-from pgstrata.report.live.relations import relation_changes
+from pgstrata.report.live.relations import relation_changes, say_relations
 from pgstrata.report.live.tables import calls_table
 from pgstrata.report.live.words import name_statement, render_sessions
 
@@ -234,6 +235,19 @@ def test_a_table_that_is_now_scanned_sequentially_is_named():
     text = words(found)
     assert "0 → 40" in text
     assert "public.stock_pkey on public.stock" in text
+
+
+def test_of_a_table_that_was_in_the_sum_of_the_others_no_figure_of_before_is_said():
+    stock = RelationChange(
+        relation=STOCK, value=RelationUse(sequential_scans=40, sequential_rows=1e6), reference=RelationUse()
+    )
+    others = RelationChange(
+        relation=Relation(name=REST), value=RelationUse(blocks_hit=10), reference=RelationUse(blocks_hit=10)
+    )
+    (said,) = say_relations((stock, others))
+    assert said.startswith(
+        "The table public.stock was scanned sequentially 40 times per second and was not among the busiest before, "
+    )
 
 
 @pytest.mark.parametrize(

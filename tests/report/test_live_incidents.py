@@ -119,6 +119,13 @@ def test_a_stall_in_which_nothing_ended_is_worse_than_a_small_slowdown():
     assert f"--from @{stall.begin}" in emit_text(make_incidents(found(*five, stall), "1"))
 
 
+def test_the_lines_to_be_copied_name_an_archive_whose_folder_has_blanks():
+    shop = replace(found(SLOW), archive="my shop; rm x")
+    assert f"pgstrata explain 'my shop; rm x' --from @{SLOW.begin} --to @{SLOW.end}" in emit_text(
+        make_incidents(shop, "1")
+    )
+
+
 def test_more_demand_stands_apart_and_is_never_called_an_incident():
     text = emit_text(make_incidents(found(demand=(MORE,)), "1"))
     assert text.startswith("No incident in 24 h")

@@ -87,7 +87,7 @@ def export_archive(archive: Path, form: str, output: Path | None, wishes: Archiv
 def _choose(value: str, known: Collection[str], option: str) -> str:
     if value not in known:
         remedy = f"choose one of {', '.join(known)}"
-        raise UsageError(f"{value!r} is not among what an archive can be exported as", where=option, remedy=remedy)
+        raise UsageError(f"{value!r} is not a valid choice for an archive", where=option, remedy=remedy)
     return value
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgstrata.model.archive import ArchiveEvent, EventKind, SessionClass, SessionsLook, StatementUse
+from pgstrata.model.archive import REST, ArchiveEvent, EventKind, SessionClass, SessionsLook, StatementUse
 from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, RecordedSecond
 from pgstrata.report.live.events import event_lines
-from pgstrata.report.live.words import REST, local
+from pgstrata.report.live.words import local
 from pgstrata.report.sentences.causes import readable
 
 STEPS: Final = (1, 5, 15, 60)
@@ -143,6 +143,8 @@ class LiveState:
 
     def follow(self, second: RecordedSecond) -> None:
         """A second was recorded."""
+        if second.moment <= self.moment:
+            self._begin_anew()
         self.moment = second.moment
         self.since = self.since or second.moment
         for history in self.histories.values():
@@ -233,6 +235,15 @@ class LiveState:
         return sorted(found.values(), key=lambda each: (-each.behind, each.pid))
 
     # ------------------------------------------------------------------------------------------------- within
+
+    def _begin_anew(self) -> None:
+        """The clock was set back: what is shown follows each other in time."""
+        for history in self.histories.values():
+            history.columns.clear()
+        self._recent.clear()
+        self._sums.clear()
+        self._counted.clear()
+        self._rated = None
 
     def _forget(self, before: int) -> None:
         while self._recent and self._recent[0][0] <= before:

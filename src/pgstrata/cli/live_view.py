@@ -197,7 +197,8 @@ class _View:
         if each.use is not None and each.use.calls > 0 and each.counted > 0:
             calls, mean = render_rate(each.use.calls / each.counted), render_duration(each.use.seconds / each.use.calls)
         event = "" if each.event is None else readable(each.event) or PART_NAMES[Part.RUNNING]
-        text = name_statement(each.key, self.state.texts, self.columns)
+        # not told from all others each second: that takes time
+        text = name_statement(each.key, {each.key: self.state.texts.get(each.key, "")}, self.columns)
         return shortened(self._row(_load(each.load), calls, mean, event, text), self.columns)
 
     # ----------------------------------------------------------------------------------------------- blockers

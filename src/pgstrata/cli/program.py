@@ -26,8 +26,7 @@ def entry() -> NoReturn:
     # A core has every password of the process in it; what pgstrata starts inherits the limit.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.stdout, sys.stderr = make_plain(sys.stdout), make_plain(sys.stderr)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    catch_signals()
     try:
         # commands return nothing: a number is the exit code that typer makes of an interrupt or of typer.Exit
         code = app(standalone_mode=False) or ExitCode.DONE
@@ -69,6 +68,13 @@ def _masked(text: str) -> str:
 def _usage_errors() -> type[Exception]:
     """Typer's own base of errors in the words of a command, wherever this version of typer keeps it."""
     return next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
+def catch_signals() -> None:
+    """Signals begin a clean end. One that `nohup` has the program ignore stays ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

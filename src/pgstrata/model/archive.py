@@ -9,6 +9,8 @@ from typing import Final
 
 CLIENT: Final = "client backend"
 PARALLEL: Final = "parallel worker"
+REST: Final = "(others)"
+"""Key of the sum of small statements, and name of the sum of small tables or indexes: other ones in each interval."""
 _IN_STATEMENT: Final = frozenset({"active", "fastpath function call"})
 
 

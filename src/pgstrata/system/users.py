@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from threading import RLock
 from typing import Final, Self
 
 
@@ -34,6 +35,8 @@ class UserIds:
 
 
 _acting: Final[list[UserIds]] = []
+_changing: Final = RLock()
+"""Held while the ids of this process are not its own."""
 
 
 def is_acting() -> bool:
@@ -45,21 +48,30 @@ def is_acting() -> bool:
 def acting_as(user: UserIds | None) -> Iterator[None]:
     """Do what follows as another user, so that the kernel checks its rights and it owns what it makes; needs root.
 
-    The ids of the whole process change: this relies on the coordinator doing one thing at a time, and on `is_acting`
-    where it could turn to another one. None changes nothing.
+    The ids of the whole process change: this relies on the coordinator doing one thing at a time, on `is_acting`
+    where it could turn to another one, and on `acting_as_itself` in threads beside it. None changes nothing.
     """
     if user is None:
         yield
         return
-    gid, groups = os.getegid(), os.getgroups()
-    _acting.append(user)
-    try:
-        os.setgroups(user.groups)
-        os.setegid(user.gid)
-        os.seteuid(user.uid)
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(gid)
-        os.setgroups(groups)
-        _acting.pop()
+    with _changing:
+        gid, groups = os.getegid(), os.getgroups()
+        _acting.append(user)
+        try:
+            os.setgroups(user.groups)
+            os.setegid(user.gid)
+            os.seteuid(user.uid)
+            yield
+        finally:
+            os.seteuid(0)
+            os.setegid(gid)
+            os.setgroups(groups)
+            _acting.pop()
+
+
+def acting_as_itself() -> AbstractContextManager[object]:
+    """For threads: do what follows while the process has its own ids. Briefly, as it may keep the coordinator waiting.
+
+    What opens a file or starts a program needs it, in a process whose coordinator acts as other users.
+    """
+    return _changing

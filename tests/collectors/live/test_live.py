@@ -15,12 +15,10 @@ from pgstrata.collectors.live.relations import (
     relations_period,
     relations_statement,
 )
-from pgstrata.collectors.live.relations import OTHERS as OTHER_RELATIONS
 from pgstrata.collectors.live.sessions import MOST_APPLICATIONS, OTHERS, SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
     MOST_KEPT,
     OWN,
-    REST,
     StatementsReader,
     by_key,
     counts_statement,
@@ -32,7 +30,7 @@ from pgstrata.collectors.live.statements import (
 )
 from pgstrata.collectors.pgstat.seconds import _RATES
 from pgstrata.errors import ParseError
-from pgstrata.model.archive import HOST_RATES, SERVER_RATES, HolderKind, Relation, RelationUse
+from pgstrata.model.archive import HOST_RATES, REST, SERVER_RATES, HolderKind, Relation, RelationUse
 
 VERSIONS = (100000, 110000, 120000, 130000, 140000, 150000, 160000, 170000, 180000)
 
@@ -297,8 +295,8 @@ def test_the_busiest_tables_and_indexes_stand_alone_and_the_sums_are_kept():
     uses = read_relations(rows)
     kept = keep_busiest(uses)
     assert sum(not each.is_index for each in kept) == sum(each.is_index for each in kept) == 31
-    assert kept[Relation(name=OTHER_RELATIONS)].blocks_hit == sum(range(1, 21))
-    assert kept[Relation(name=OTHER_RELATIONS, table=OTHER_RELATIONS)].index_scans == 10
+    assert kept[Relation(name=REST)].blocks_hit == sum(range(1, 21))
+    assert kept[Relation(name=REST, table=REST)].index_scans == 10
     assert sum(use.blocks_hit for use in kept.values()) == sum(use.blocks_hit for use in uses.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -23,6 +24,7 @@ from pgstrata.ports.recording import RecordedSecond
 from pgstrata.report.live.incidents import say_begun, say_ended
 from pgstrata.report.live.incidents_json import incident_json
 from pgstrata.store.archives.reader import ArchiveReader
+from pgstrata.system.users import acting_as_itself
 
 _PATIENCE: Final = 15
 """Seconds for which an incident is not told, so that its cause can be told with it."""
@@ -193,7 +195,9 @@ class Alarms:
     def _read_cause(self, incident: Incident) -> None:
         explained = None
         try:
-            with ArchiveReader.open(self._archive) as reader:
+            with ExitStack() as ending:
+                with acting_as_itself():
+                    reader = ending.enter_context(ArchiveReader.open(self._archive))
                 facts = archive_facts(reader, self._archive)
                 texts = reader.texts() if self._query_text else {}
                 explained = explain_incident(reader, self._archive, facts, incident, None, texts)

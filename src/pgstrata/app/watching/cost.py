@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from pgstrata.system.users import acting_as_itself
+
 _PARENT, _USER, _SYSTEM, _PAGES = 1, 11, 12, 21
 """Fields of /proc/PID/stat behind the name of the program, see proc_pid_stat(5)."""
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -76,7 +78,7 @@ def process_cost(pid: int, *, parent: int | None = None) -> ProcessCost | None:
 def _size(folder: Path) -> int:
     """Bytes that the files of a folder take on disk."""
     total = 0
-    with suppress(OSError), os.scandir(folder) as entries:
+    with acting_as_itself(), suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):
                 total += entry.stat(follow_symlinks=False).st_blocks * 512

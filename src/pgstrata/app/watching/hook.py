@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import UsageError
+from pgstrata.system.users import acting_as_itself
 
 LIMIT: Final = 60.0
 """Seconds after which the command is killed, with all that it started in its process group."""
@@ -120,10 +121,12 @@ class Hook:
             "PGSTRATA_ARCHIVE": str(self._archive),
         }
         try:
-            process = subprocess.Popen(
-                self._words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
+            # the recorder of root's may just be reading the log as the server's user
+            with acting_as_itself():
+                process = subprocess.Popen(
+                    self._words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL, start_new_session=True,
+                )  # fmt: skip
         except (OSError, ValueError) as error:
             return f"could not be started ({error.strerror or error})" if isinstance(error, OSError) else str(error)
         self._running = process

@@ -77,7 +77,7 @@ class _LogTail:
             self._look(moment)
         new = self.host.read(self.path, offset=self._offset)
         self._offset += len(new)
-        return self._reader.read(new, moment) if new else ()
+        return self._reader.read(new[-MOST:], moment) if new else ()
 
     def _look(self, moment: int) -> None:
         """Where it was replaced or truncated, it is read from its beginning; of a great deal, the end."""
@@ -201,6 +201,7 @@ class RemoteHostFeed:
         self._taken_at = 0.0
         self._events: list[ArchiveEvent] = []
         self._place: LogPlace | None = None
+        self._is_aimed = False
         self._thread: Thread | None = None
         self._stack = ExitStack()
         self._feed: OpenedHostFeed | None = self._open()
@@ -220,7 +221,7 @@ class RemoteHostFeed:
 
     def aim(self, place: LogPlace) -> None:
         with self._lock:
-            self._place = place
+            self._place, self._is_aimed = place, False
 
     def read(self, moment: int) -> HostSecond:
         if self._thread is None:
@@ -250,7 +251,7 @@ class RemoteHostFeed:
         while not self._ended.wait(1.0 if self._feed is not None else wait):
             try:
                 if self._feed is None:
-                    self._feed = self._open()
+                    self._feed, self._is_aimed = self._open(), False
                     self._tell(f"connected to {self.name} again")
                 self._look(self._feed)
                 wait = 1.0
@@ -262,7 +263,7 @@ class RemoteHostFeed:
 
     def _look(self, feed: OpenedHostFeed) -> None:
         with self._lock:
-            place = self._place
+            place, self._is_aimed = None if self._is_aimed else self._place, True
         if place is not None:
             feed.aim(place)
         found = feed.read(int(self._passed()))

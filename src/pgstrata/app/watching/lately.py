@@ -91,6 +91,11 @@ class Lately:
         )  # fmt: skip
 
 
+def _commits(second: RecordedSecond) -> float:
+    """Transactions that were counted at it, of all seconds since the last count."""
+    return second.server.get(_COMMITS, 0.0) * (second.server_seconds or 1.0)
+
+
 def _sum_uses(seconds: Iterable[RecordedSecond]) -> tuple[dict[str, StatementUse], float | None, float]:
     """Statements of the intervals whose middle is in them, the seconds of these, and the transactions."""
     kept = list(seconds)
@@ -102,7 +107,7 @@ def _sum_uses(seconds: Iterable[RecordedSecond]) -> tuple[dict[str, StatementUse
             continue
         covered += each.counted.seconds
         since = each.moment - round(each.counted.seconds)
-        transactions += sum(one.server.get(_COMMITS, 0.0) for one in kept if since < one.moment <= each.moment)
+        transactions += sum(_commits(one) for one in kept if since < one.moment <= each.moment)
         for key, use in each.counted.uses.items():
             uses[key] = uses[key].plus(use) if key in uses else use
     return uses, covered or None, transactions

@@ -78,7 +78,7 @@ INCIDENT_BEGIN: Final = _gauge(
 )
 HOST: Final = _counter(
     "host_cpu_seconds",
-    "CPU time of the server's host by kind, all CPUs together; absent if the server is on another machine.",
+    "CPU time of the server's host by kind, all CPUs together; absent if the host is not read.",
     unit="seconds",
     label="kind",
     values=tuple(HOST_CPU),

@@ -29,7 +29,6 @@ from pgstrata.collectors.live.sessions import SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
     IDENTITIES_SINCE,
     OWN,
-    REST,
     by_key,
     counts_statement,
     keep_largest,
@@ -40,7 +39,7 @@ from pgstrata.collectors.live.statements import (
     texts_statement,
 )
 from pgstrata.errors import ArchiveError, DiskFullError, HostNotFitError, PgstrataError, SessionLostError
-from pgstrata.model.archive import ArchiveEvent, EventKind, SessionsLook
+from pgstrata.model.archive import REST, ArchiveEvent, EventKind, SessionsLook
 from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, Follower, RecordedSecond
 from pgstrata.ports.session import ServerSession

@@ -11,12 +11,10 @@ from typing import Final
 
 from pgstrata.collectors.lines import whole_lines
 from pgstrata.errors import ParseError
-from pgstrata.model.archive import RELATION_COUNTERS, RELATION_FIELDS, Relation, RelationUse
+from pgstrata.model.archive import RELATION_COUNTERS, RELATION_FIELDS, REST, Relation, RelationUse
 
 MOST_KEPT: Final = 30
 """Tables, and as many indexes, of an interval that stand alone, the busiest; the others are summed up."""
-OTHERS: Final = "(others)"
-"""Name of the sum of the others."""
 MOST_ASKED: Final = 1000
 """Tables, and as many indexes, that a server is asked for: those with most blocks since their statistics began."""
 _FEW_TABLES: Final = 524_288
@@ -99,7 +97,7 @@ class RelationsReader:
 def keep_busiest(uses: Mapping[Relation, RelationUse]) -> Mapping[Relation, RelationUse]:
     """The busiest tables and indexes, and the sum of the others of each."""
     kept: dict[Relation, RelationUse] = {}
-    for others in (Relation(name=OTHERS), Relation(name=OTHERS, table=OTHERS)):
+    for others in (Relation(name=REST), Relation(name=REST, table=REST)):
         ranked = sorted(
             (item for item in uses.items() if item[0].is_index == others.is_index), key=lambda item: -item[1].work
         )

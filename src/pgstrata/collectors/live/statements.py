@@ -14,12 +14,10 @@ from pgstrata.collectors.statements import constants_expression, statements_for
 from pgstrata.diagnosis.query_text import hash_query
 from pgstrata.errors import ParseError
 from pgstrata.libpq import quote_literal
-from pgstrata.model.archive import StatementUse
+from pgstrata.model.archive import REST, StatementUse
 
 MOST_KEPT: Final = 100
 """Statements of an interval that stand alone, those with most time; the others are summed up."""
-REST: Final = "(others)"
-"""Key of the sum of the others."""
 IDENTITIES_SINCE: Final = 140000
 """Version from which on pg_stat_activity has the ids of statements."""
 OWN: Final = "pgstrata"

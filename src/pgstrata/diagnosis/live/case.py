@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.model.archive import ArchiveWindow
+from pgstrata.model.archive import REST, ArchiveWindow
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 from pgstrata.model.explanation import Explanation, Outcome
 
@@ -30,8 +30,6 @@ _DRIVING: Final = (*READ_EVENTS, *WRITE_EVENTS, *WAL_EVENTS, "IPC/SyncRep")
 _DRIVES: Final = 2.0
 """Times as much of an event per transaction from which on those behind a session in it wait because of it."""
 _DRIVES_PART: Final = 0.05
-REST: Final = "(others)"
-"""Key of the sum of small statements, which are others in each window."""
 FEW_SAMPLES: Final = 100
 """Samples of a comparison window below which a statement may have been there unseen."""
 _SELDOM: Final = 0.1

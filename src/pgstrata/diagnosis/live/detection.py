@@ -96,7 +96,7 @@ class Detector:
         self._renewed = 0
         self._last = 0
         self._resumed = 0
-        self._limits: list[float] = []
+        self._limits: deque[float] = deque(maxlen=100_000)  # of four months
 
     @property
     def active(self) -> Incident | None:

@@ -9,7 +9,6 @@ from typing import Final
 from pgstrata.diagnosis.live.case import (
     LOCK,
     READ_EVENTS,
-    REST,
     RUNNING,
     WAL_EVENTS,
     WRITE_EVENTS,
@@ -21,6 +20,7 @@ from pgstrata.diagnosis.live.case import (
 )
 from pgstrata.diagnosis.live.host import held_up_by_work, new_take_cpus
 from pgstrata.diagnosis.live.work import Work, touches_more
+from pgstrata.model.archive import REST
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 from pgstrata.model.explanation import CallsChange
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -261,8 +262,9 @@ def _cause(explained: Explained) -> str:
 
 def _commands(found: Found) -> tuple[str, ...]:
     worst = sorted(found.detected.incidents, key=lambda each: -each.lost(found.detected.span.end))[:_TOLD]
+    archive = shlex.quote(found.archive)
     return tuple(
-        f"pgstrata explain {found.archive} --from @{each.begin}{'' if each.end is None else f' --to @{each.end}'}"
+        f"pgstrata explain {archive} --from @{each.begin}{'' if each.end is None else f' --to @{each.end}'}"
         for each in sorted(worst, key=lambda each: each.begin)
     )
 

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, assert_never
 
-from pgstrata.model.archive import SessionClass, Span
+from pgstrata.model.archive import REST, SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, Onset, Outcome, RootBlocker, WindowFacts
 from pgstrata.report.live.relations import say_relations
 from pgstrata.report.sentences.causes import PART_NAMES, name_query, readable
 from pgstrata.units import render_count, render_duration
 
-REST: Final = "(others)"
 _TOLD: Final = 0.1
 """Share of the extra load from which on a row is told in words."""
 _MOST_TOLD: Final = 3
