@@ -764,10 +764,13 @@ def test_another_program_that_writes_to_the_archive_is_told_once_and_no_end(rig)
     other = sqlite3.connect(rig.folder / "archive.sqlite", isolation_level=None)
     rig.recorder.archive._connection.execute("PRAGMA busy_timeout = 0")
     other.execute("BEGIN IMMEDIATE")
+    before = int(rig.clock.wall())
     rig.run(60)
+    assert before - 5 <= rig.recorder.unsaved_since <= before + 5
     other.execute("ROLLBACK")
     other.close()
     rig.run(60)
+    assert rig.recorder.unsaved_since is None
     assert sum(rig.end()[1].looks) == 130
     assert len(rig.told) == 1
     assert "another program writes to the archive: new records are kept in memory for a while; close it" in rig.told[0]

@@ -237,6 +237,7 @@ def test_parquet_has_the_rows_and_columns_of_csv(archive, exported, monkeypatch)
         (("a", "--format", "otava"), "--format: 'otava' is not a valid choice for an archive"),
         (("a", "--by", "hour"), "--by: 'hour' is not a valid choice"),
         (("a", "--table", "fact"), "choose one of looks, sessions, server"),
+        (("a", "--table", "texts", "--no-query-text"), "--table: texts are left out by --no-query-text"),
         (("a", "--from", "lunch"), "'lunch' is not a time"),
         (("nowhere", "--from", "13:00"), "--from: this is only for archives"),
         (("nowhere", "--no-query-text"), "--no-query-text: this is only for archives"),

@@ -20,3 +20,16 @@ def test_a_kept_study_gives_what_it_gave(name, tmp_path):
 def test_archives_and_expectations_are_small():
     files = [kept.HERE / f"{name}{kind}" for name in kept.NAMES for kind in (".tar.xz", ".json")]
     assert sum(file.stat().st_size for file in files) <= 5 * 1024**2
+
+
+def test_the_page_of_a_kept_study_draws_its_versions_and_no_axis_that_it_does_not_have(tmp_path):
+    study = kept.unpack("ordered", tmp_path)
+    assert kept.pgstrata(tmp_path, "reparse", study).returncode == 0
+    page = tmp_path / "page.html"
+    assert kept.pgstrata(tmp_path, "report", study, "-o", page, "--along", "server").returncode == 0
+    text = page.read_text()
+    assert "By server, with a line for each number of clients" in text
+    assert "with a line for each environment" not in text
+    refused = kept.pgstrata(tmp_path, "report", study, "-o", page, "--along", "clients")
+    assert refused.returncode == 2
+    assert "use one of server" in refused.stderr

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 from pgstrata.model.answer import Interval, Verdict
-from pgstrata.report.figures.effects import choose_domain, draw_effects, draw_effects_along
+from pgstrata.report.figures.effects import choose_domain, draw_effects
 
 
 def far(desk, environment="pg18-async", **changes):
@@ -57,18 +57,6 @@ def test_the_figures_of_an_axis_have_the_minus_sign_of_the_text(desk):
     figure = draw_effects(desk.verdict_answer(desk.comparison()), "simple-update-s10-c2")
     assert "\u2212" not in figure.svg
     assert ">-4<" in figure.svg
-
-
-def test_differences_along_the_load_are_compressed_outwards_where_one_is_huge(desk):
-    from pgstrata.report.figures.run_lines import find_axes
-
-    cells = tuple(desk.cell(clients) for clients in (1, 4, 16))
-    comparisons = [desk.comparison(cell=cell.identity) for cell in cells] + [
-        far(desk, cell=cell.identity) for cell in cells[:1]
-    ]
-    answer = desk.verdict_answer(*comparisons, cells=cells)
-    (axis,) = find_axes(answer.study.plan.experiment)
-    assert "(compressed outwards)" in draw_effects_along(answer, axis).svg
 
 
 def test_an_axis_to_a_huge_difference_has_whole_figures(desk):

@@ -151,8 +151,8 @@ def test_every_verdict_can_be_shown(desk, verdict):
 def test_many_client_counts_are_drawn_as_a_curve(desk):
     cells = tuple(desk.cell(clients) for clients in (1, 4, 16))
     page = render_html(desk.answer(cells=cells, blocks=2))
-    assert "Throughput against clients: simple-update, scale 10" in page
-    assert "Difference against clients: simple-update, scale 10" in page
+    assert "<figcaption>simple-update, scale 10, by clients</figcaption>" in page
+    assert ">difference from 16, %</text>" in page
 
 
 def test_long_names_are_broken_into_lines_in_charts(desk):

@@ -68,4 +68,4 @@ def test_json_has_what_is_measured_left_out_and_climbed(climbed):
 
 def test_the_page_tells_the_end_where_the_load_is_drawn(climbed):
     page = render_html(climbed(8, 16))
-    assert page.index("Along the load") < page.index("the ladder ends at 4") < page.index("Throughput against clients")
+    assert page.index("Along each axis") < page.index("the ladder ends at 4") < page.index("By clients, with a line")

@@ -36,7 +36,7 @@ from pgstrata.report.live.json import explanation_json
 from pgstrata.report.live.limits import LIMITS, say_limits
 from pgstrata.report.live.profile import make_profile_document, profile_json
 from pgstrata.report.live.relations import say_relations
-from pgstrata.report.live.words import render_sessions
+from pgstrata.report.live.words import name_statement, render_sessions
 
 CPU, LOCK = session("select"), session("update", "Lock/transactionid")
 BEGIN = 1_795_711_000
@@ -291,4 +291,18 @@ def test_few_events_are_listed_and_many_of_a_kind_are_summed_up():
     assert lines[0].endswith("temporary files: 5 bytes (3 times)")
     assert "checkpoint started: wal" in lines[1]
     assert "\x1b" not in lines[1]
-    assert lines[2].startswith("errors: 200 from ")
+    assert lines[2].startswith("errors in the server's log: 200 from ")
+
+
+def test_statements_that_begin_alike_are_told_apart_where_they_are_cut():
+    texts = {
+        "1": "update pgbench_accounts set abalance = abalance + ? where aid = ?",
+        "2": "update pgbench_accounts set abalance = abalance + ? where aid between ? and ?",
+        "3": "select * from pgbench_accounts where aid = ? and bid = ? and abalance > ? order by aid",
+    }
+    for width in (60, 44, 36):
+        names = [name_statement(key, texts, width) for key in texts]
+        assert len(set(names)) == 3
+        assert max(map(len, names)) <= width
+    assert name_statement("1", texts, 36).endswith("where aid = ?")
+    assert name_statement("3", texts, 36) == "select * from pgbench_accounts wh..."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 
 import pytest
@@ -9,8 +10,10 @@ from rich.console import Console
 
 from pgstrata.model.experiment import Cell
 from pgstrata.report.answer.document import make_document
-from pgstrata.report.answer.matrix import depth, effects_matrix
+from pgstrata.report.answer.matrix import depth, effects_matrix, groups_matrix
+from pgstrata.report.blocks.markdown import emit_markdown
 from pgstrata.report.blocks.page import emit_page
+from pgstrata.report.blocks.text import block_lines
 from rendering import render_terminal, render_text
 
 
@@ -74,3 +77,35 @@ def test_a_narrow_terminal_shows_the_columns_that_fit_and_counts_the_others(desk
     Console(file=stream, width=60).print(render_terminal(answer, 60))
     assert "more: see the report" in stream.getvalue()
     assert max(len(line.rstrip()) for line in stream.getvalue().splitlines()) <= 60
+
+
+def test_an_overview_has_the_range_over_clients_by_workload_and_size(desk):
+    cells = tuple(desk.cell(clients, name) for name in ("simple-update", "select-only") for clients in (1, 4, 16))
+    matrix = groups_matrix(desk.answer(environments=versions(desk, 14, 15, 16), effects=(1.0, 0.9, 1.001), cells=cells))
+    assert matrix.columns == ("simple-update, scale 10", "select-only, scale 10")
+    assert matrix.rows == ("15", "16")
+    slower, alike = matrix.effects[0][0], matrix.effects[1][0]
+    assert (slower.verdict, slower.interval) == ("worse", "3 slower of 3")
+    assert slower.change.startswith("-")
+    assert " to -" in slower.change
+    assert (alike.verdict, alike.interval) == ("", "none decided of 3")
+
+
+@pytest.mark.parametrize("names", [("simple-update",), ("simple-update", "select-only")])
+def test_an_overview_needs_groups_of_several_cells(desk, names):
+    clients = (1, 4) if len(names) == 1 else (4,)
+    cells = tuple(desk.cell(number, name) for name in names for number in clients)
+    assert groups_matrix(desk.answer(cells=cells, blocks=1)) is None
+
+
+def test_a_matrix_within_a_section_is_a_table_in_plain_text_and_markdown(desk):
+    answer = desk.answer(environments=versions(desk, 14, 15, 16), effects=(1.0, 0.9, 1.2))
+    matrix = effects_matrix(answer)
+    for lines in (block_lines(matrix), emit_markdown(document_of(answer, matrix)).splitlines()):
+        text = "\n".join(lines)
+        assert matrix.title in text
+        assert all(name in text for name in (*matrix.rows, *matrix.columns))
+
+
+def document_of(answer, block):
+    return dataclasses.replace(make_document(answer), matrix=None, sections=(block,))

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pgstrata.model.metrics import Series
-from pgstrata.model.own_data import OwnData
-from pgstrata.report.figures.run_lines import break_label, choose_lines, find_axes, spread, thin
+from pgstrata.report.figures.run_lines import break_label, choose_lines, spread, thin
 
 
 @given(values=st.lists(st.floats(0, 1e6), min_size=1, max_size=2000))
@@ -37,26 +34,3 @@ def test_invalid_runs_are_not_drawn_as_lines(desk):
     drawn = {line.run for cell in answer.study.plan.experiment.cells for line in choose_lines(answer, cell.identity)}
     assert invalid
     assert not invalid & drawn
-
-
-def test_an_axis_needs_three_steps(desk):
-    two = desk.answer(cells=(desk.cell(1), desk.cell(2)), blocks=1).study.plan.experiment
-    three = desk.answer(cells=(desk.cell(1), desk.cell(2), desk.cell(4)), blocks=1).study.plan.experiment
-    assert find_axes(two) == ()
-    assert [axis.name for axis in find_axes(three)] == ["clients"]
-
-
-def test_axes_of_data_of_ones_own_claim_no_scale(desk):
-    own = [replace(desk.cell(clients), scale=1, data=OwnData(command=("./fill",))) for clients in (1, 2, 4)]
-    made = [replace(desk.cell(clients), scale=1) for clients in (1, 2, 8)]
-    found = find_axes(desk.answer(cells=(*own, *made), blocks=1).study.plan.experiment)
-    workload = own[0].workload
-    assert [axis.title for axis in found] == [f"{workload}, data by the command ./fill", f"{workload}, scale 1"]
-    assert [axis.cells for axis in found] == [tuple(own), tuple(made)]
-
-
-def test_data_of_ones_own_are_no_step_between_scales(desk):
-    made = [replace(desk.cell(4), scale=scale) for scale in (10, 100, 1000)]
-    own = replace(desk.cell(4), scale=1, data=OwnData(command=("./fill",)))
-    (axis,) = find_axes(desk.answer(cells=(own, *made), blocks=1).study.plan.experiment)
-    assert axis.cells == tuple(made)

@@ -65,6 +65,9 @@ def export_archive(archive: Path, form: str, output: Path | None, wishes: Archiv
     _choose(form, (CSV, PARQUET), "--format")
     step = _choose(wishes.step or _STEPS[0], _STEPS, "--by")
     names = [_choose(name, TABLE_NAMES, "--table") for name in dict.fromkeys(wishes.tables or TABLE_NAMES)]
+    if not wishes.query_text and TEXTS in wishes.tables:
+        remedy = "leave out --table texts, or --no-query-text"
+        raise UsageError("texts are left out by --no-query-text", where="--table", remedy=remedy)
     names = [name for name in names if wishes.query_text or name != TEXTS]
     if form == PARQUET:
         require_pyarrow()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,8 @@ from pgstrata.ports.studies import StoredStudy
 from pgstrata.report.answer.document import make_document
 from pgstrata.report.blocks.model import Document
 from pgstrata.report.blocks.page import emit_page
+from pgstrata.report.projections.choice import find_axes
+from pgstrata.report.projections.design import find_projections
 from pgstrata.sources.runs import may_enter
 from pgstrata.system.files import is_full, write_beside, writing_new
 
@@ -70,11 +72,13 @@ def write_report(
     pairs: bool,
     query_text: bool = True,
     prices: Path | None = None,
+    along: Sequence[str] = (),
     new: bool = False,
 ) -> Path:
-    """The file that was written. PgstrataError where it cannot be."""
+    """The file that was written. PgstrataError where it cannot be; UsageError where no axis is called as in `along`."""
     answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True, query_text=query_text, prices=prices)
-    document = make_document(replace(answer, stacks=load_stacks(study, answer.study)))
+    axes = find_axes(find_projections(answer.study.plan.experiment), along)
+    document = make_document(replace(answer, stacks=load_stacks(study, answer.study)), axes)
     return write_page(document, target, option="-o", new=new)
 
 

@@ -108,12 +108,20 @@ def report(
     pairs: Pairs = False,
     no_query_text: NoQueryText = False,
     prices: Prices = None,
+    along: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--along",
+            metavar="AXIS",
+            help="Draw all charts along this axis (clients, scale or a factor), and of no other; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Write one self-contained HTML file: answer, tables, charts."""
     from pgstrata.app.opened import open_study
     from pgstrata.app.report import write_report
 
-    if is_merged(study, ("--pairs", pairs), ("--prices", prices)):
+    if is_merged(study, ("--pairs", pairs), ("--prices", prices), ("--along", along)):
         report_merged(study, output or study / "report.html")
         return
     with open_study(study) as opened:
@@ -121,7 +129,9 @@ def report(
         target = output or (Path(f"{opened.path.name}.html") if bundled else study / "report.html")
         # the name of a study in a bundle is its author's choice
         new = bundled and output is None
-        written = write_report(opened, target, pairs=pairs, query_text=not no_query_text, prices=prices, new=new)
+        written = write_report(
+            opened, target, pairs=pairs, query_text=not no_query_text, prices=prices, along=along or (), new=new
+        )
     print(f"report: {written}")
 
 

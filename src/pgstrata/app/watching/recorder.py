@@ -73,6 +73,7 @@ class Recorder:
         query_text: whether texts of statements are kept.
         followers: are told what is recorded.
         there: the machine on which the server runs, where it is another one.
+        unsaved_since: Unix seconds from which on records are in memory alone; None: all are written.
     """
 
     connect: Connect
@@ -84,6 +85,7 @@ class Recorder:
     followers: tuple[Follower, ...] = ()
     there: HostFeed | None = None
     looks: int = 0
+    unsaved_since: int | None = None
     _connected: Connected | None = None
     _absence: Absence = field(default_factory=Absence)
     _server: LiveServer | None = None
@@ -91,7 +93,6 @@ class Recorder:
     _identities: dict[str, str] = field(default_factory=dict)
     _wanted: set[str] = field(default_factory=set)
     _feed: HostFeed | None = None
-    _full: bool = False
     _second: RecordedSecond = field(default_factory=lambda: RecordedSecond(moment=0))
     _dues: Dues = field(default_factory=Dues)
     _parts: Parts = field(init=False)
@@ -379,11 +380,11 @@ class Recorder:
         try:
             self.archive.flush(moment)
         except (DiskFullError, ArchiveBusyError) as error:
-            if not self._full:
+            if self.unsaved_since is None:
                 self.tell(f"{error.what}: new records are kept in memory for a while; {error.remedy}")
-            self._full = True
+                self.unsaved_since = moment - _FLUSH
         else:
-            self._full = False
+            self.unsaved_since = None
             self._followers.saved(moment)
 
     def _tidy(self, moment: int) -> None:

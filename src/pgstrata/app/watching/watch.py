@@ -31,6 +31,7 @@ from pgstrata.report.live.openmetrics import render_metrics
 from pgstrata.servers.psql_session import PsqlSession
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
+from pgstrata.units import render_duration
 
 LEAST_SIZE: Final = 16 << 20
 LEAST_TIME: Final = 3600
@@ -72,7 +73,7 @@ def watch(
     tell: Callable[[str], None],
     followers: tuple[Follower, ...] = (),
 ) -> int:
-    """Record a server into an archive; how many looks there were.
+    """Record a server into an archive; how many looks there were that could be written.
 
     Args:
         task: what is asked for.
@@ -125,8 +126,13 @@ def watch(
         try:
             recorder.run(task.seconds)
         except KeyboardInterrupt:
-            tell("stopped: the archive is complete up to now")
-    return recorder.looks
+            tell(f"stopped{'' if recorder.unsaved_since else ': the archive is complete up to now'}")
+        lost = 0 if recorder.unsaved_since is None else int(ticker.now()) - recorder.unsaved_since
+        if lost:
+            tell(
+                f"the records of the last {render_duration(lost)} are lost: they could not be written into the archive"
+            )
+    return max(0, recorder.looks - lost)
 
 
 def _destination(host: str | None) -> str:

@@ -66,7 +66,7 @@ def find_axes(plan: Plan, runs: Sequence[RunRecord]) -> tuple[OrderedAxis, ...]:
 def _axes_of(experiment: Experiment) -> list[_Axis]:
     axes = []
     for factor in experiment.factors:
-        found = _find_groups(experiment, factor)
+        found = find_groups(experiment, factor)
         levels = order_levels(factor, tuple(dict.fromkeys(level for group in found for level in group)))
         groups = _complete(found, levels)
         if len(levels) >= FEWEST_LEVELS and groups:
@@ -76,15 +76,11 @@ def _axes_of(experiment: Experiment) -> list[_Axis]:
 
 def group_levels(experiment: Experiment, factor: str, levels: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Environments in the order of the levels, all else being equal within a group; only groups with all levels."""
-    return _complete(_find_groups(experiment, factor), levels)
+    return _complete(find_groups(experiment, factor), levels)
 
 
-def _complete(groups: Sequence[Mapping[str, str]], levels: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(group[level] for level in levels) for group in groups if set(levels) <= group.keys())
-
-
-def _find_groups(experiment: Experiment, factor: str) -> list[dict[str, str]]:
-    """Environments that differ in nothing but this factor, by its levels."""
+def find_groups(experiment: Experiment, factor: str) -> list[dict[str, str]]:
+    """Environments that differ in nothing but this factor, by its levels; without controls."""
     groups: dict[frozenset[tuple[str, str]], dict[str, str]] = defaultdict(dict)
     for environment in experiment.environments:
         own = {level.factor: level.value for level in environment.levels}
@@ -92,6 +88,10 @@ def _find_groups(experiment: Experiment, factor: str) -> list[dict[str, str]]:
             rest = frozenset((key, value) for key, value in own.items() if key != factor)
             groups[rest].setdefault(own[factor], environment.name)
     return list(groups.values())
+
+
+def _complete(groups: Sequence[Mapping[str, str]], levels: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(group[level] for level in levels) for group in groups if set(levels) <= group.keys())
 
 
 def _measure(question: Question, arms: Arms, axis: _Axis, cell: str) -> OrderedAxis | None:

@@ -1,4 +1,4 @@
-"""The sections that are charts: along the load, along ordered factors, and how the study went."""
+"""The sections that are charts: steps along ordered factors, and how the study went."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -7,7 +7,6 @@ from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.compare.verdicts.history import tell_stories
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison
 from pgstrata.model.experiment import Cell
-from pgstrata.model.metrics import METRICS, TPS
 from pgstrata.report.blocks.model import (
     Block,
     Details,
@@ -17,23 +16,17 @@ from pgstrata.report.blocks.model import (
     Paragraph,
     Section,
     Tone,
-    begin,
     end,
 )
-from pgstrata.report.figures.effects import draw_axis, draw_effects_along
+from pgstrata.report.figures.effects import draw_axis
 from pgstrata.report.figures.meanwhile import draw_meanwhile
-from pgstrata.report.figures.run_lines import find_axes, outgrown_at, spread
-from pgstrata.report.figures.runs import MOST_VISITS, draw_along, draw_by_block, draw_over_time, draw_rounds
+from pgstrata.report.figures.run_lines import spread
+from pgstrata.report.figures.runs import MOST_VISITS, draw_by_block, draw_over_time, draw_rounds
 from pgstrata.report.figures.verdict_courses import draw_courses
 from pgstrata.report.sentences.factors import primary_axes, say_axis
-from pgstrata.report.sentences.load import ladder_sentences
 from pgstrata.report.sentences.names import capitalise, name_cell
-from pgstrata.report.sentences.reasons import say_outgrown
-from pgstrata.report.sentences.verdicts import render_threshold
 
 MOST_PANELS = 240
-_MEDIAN = "latency_p50"
-_MOST_AXES = 8
 _MOST_DOTS = 6000
 _MOST_SLICES = 4000
 _MOST_COURSES = 36
@@ -75,33 +68,6 @@ _BLOCKS = (
     "The scale is logarithmic: the same height is the same ratio, in every panel, and an environment far from the rest "
     "has a panel of its own. The dashed line is the median of the baseline."
 )
-
-
-def along_load(answer: Answer) -> tuple[Section, ...]:
-    """The primary metric, median latency (else throughput) and differences against clients and scale.
-
-    Nothing without several numbers of clients or scales.
-    """
-    experiment = answer.study.plan.experiment
-    axes = find_axes(experiment)[:_MOST_AXES]
-    beside = TPS.name if experiment.metric == _MEDIAN else _MEDIAN
-    drawn = [
-        figure
-        for axis in axes
-        for figure in (draw_along(answer, axis), draw_along(answer, axis, beside), draw_effects_along(answer, axis))
-    ]
-    figures = tuple(figure for figure in drawn if figure is not None)
-    title = METRICS[experiment.metric].title
-    explained = (
-        f"{begin(title)}, and {METRICS[beside].title} beside it: medians of the runs; whiskers reach from the smallest "
-        f"run to the largest. "
-        f"Differences: whiskers are intervals, the grey band is the threshold of "
-        f"{render_threshold(experiment.threshold)}."
-    )
-    if any(outgrown_at(answer, axis) for axis in axes):
-        explained += f" Dashed lines: {'; '.join(say_outgrown(answer.study.plan))}."
-    ends = [Paragraph(end(text), Tone.NOTE) for text in ladder_sentences(answer.study)]
-    return (Section("Along the load", (Paragraph(explained, Tone.HELP), *ends, *figures)),) if figures else ()
 
 
 def step_section(answer: Answer) -> Section | None:

@@ -1,12 +1,13 @@
 """The report of a study as one document, for every emitter."""
 
+from collections.abc import Sequence
+
 from pgstrata.compare.headlines import headline_comparisons
 from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.answer.causes import causes_section, flames_section, plans_section
 from pgstrata.report.answer.charts import (
     MOST_PANELS,
-    along_load,
     drawable_cells,
     how_it_went,
     opens_details,
@@ -20,6 +21,7 @@ from pgstrata.report.answer.environment_rows import (
 )
 from pgstrata.report.answer.matrix import effects_matrix
 from pgstrata.report.answer.notes import cell_notes, floor_note, say_values
+from pgstrata.report.answer.projections import along_axes
 from pgstrata.report.answer.statements import make_profile
 from pgstrata.report.answer.surroundings import (
     measured_where,
@@ -80,13 +82,16 @@ _CONTRASTS = (
 )
 
 
-def make_document(answer: Answer) -> Document:
-    """Everything that is to be said and shown of a study, in the order in which it is read."""
+def make_document(answer: Answer, along: Sequence[str] = ()) -> Document:
+    """Everything that is to be said and shown of a study, in the order in which it is read.
+
+    `along` names axes all of whose charts a page has, in the place of some of each axis.
+    """
     study = answer.study
     sections = (
         _headlines(answer),
         _glance(answer),
-        OnPage(lambda: along_load(answer)),
+        OnPage(lambda: along_axes(answer, along)),
         _anomalies(answer),
         _cells(answer),
         worth_section(answer),

@@ -12,6 +12,7 @@ from pgstrata.report.blocks.model import (
     Facts,
     Figure,
     Listing,
+    Matrix,
     OnPage,
     Paragraph,
     Section,
@@ -65,6 +66,8 @@ def _block(block: Block, level: int) -> list[str]:
             return [f"{fence}\n{block.text}\n{fence}"]
         case Table():
             return _tables(block)
+        case Matrix():
+            return [f"**{escape(block.title)}**", *_tables(block.table())]
 
 
 def _paragraph(block: Paragraph) -> str:

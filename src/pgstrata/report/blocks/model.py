@@ -257,7 +257,7 @@ class OnPage:
     make: Callable[[], tuple[Block, ...]]
 
 
-Block = Paragraph | Listing | Facts | Verbatim | Table | Figure | Details | Section | OnPage
+Block = Paragraph | Listing | Facts | Verbatim | Table | Matrix | Figure | Details | Section | OnPage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from pgstrata.report.blocks.model import (
     Facts,
     Figure,
     Listing,
+    Matrix,
     OnPage,
     Paragraph,
     Section,
@@ -62,6 +63,8 @@ def block_lines(block: Block, depth: int = 0) -> list[str]:
             return _verbatim_lines(block)
         case Table():
             return _table_lines(block)
+        case Matrix():
+            return [*wrap(block.title), *_table_lines(block.table())]
 
 
 def blocks_lines(blocks: Iterable[Block], depth: int = 0) -> list[str]:

@@ -1,4 +1,4 @@
-"""Charts of differences from the baseline, with their intervals; along percentiles, and along ordered axes.
+"""Charts of differences from the baseline, with their intervals; of percentiles, and along ordered factors.
 
 An axis that reaches to one huge difference would squeeze all others to dots at its zero. So it covers what lies around
 the threshold, where the doubt is, and whatever lies farther out is an arrow at its edge with its figures beside it.
@@ -14,14 +14,13 @@ from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.model.answer import Answer, Comparison, OrderedAxis, QuantileShift, Verdict
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_lines import Axis, label_environments, outgrown_at
+from pgstrata.report.figures.run_lines import label_environments
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.factors import LevelPoint, level_points, say_axis, say_step
 from pgstrata.report.sentences.names import name_factor, name_place
 from pgstrata.report.sentences.verdicts import (
     name_baseline,
     render_shown,
-    render_threshold,
     shown_interval,
     verdict_label,
 )
@@ -31,7 +30,6 @@ _WIDTH = 470
 # The axis reaches at least so many thresholds, and at most so many times as far as the lower half of the differences.
 _LEAST_REACH = 12
 _MOST_REACH = 4
-_STEPS = (0, 10, 30, 100, 300, 1000, 3000, 10000)
 
 
 def draw_effects(answer: Answer, cell: str) -> Figure | None:
@@ -151,49 +149,6 @@ def _arrow(change: float | None, domain: tuple[float, float]) -> str:
 
 def _clamp(change: float | None, domain: tuple[float, float]) -> float | None:
     return None if change is None else min(max(change, domain[0]), domain[1])
-
-
-def draw_effects_along(answer: Answer, axis: Axis) -> Figure | None:
-    """Differences from the baseline along clients or scale, with their intervals."""
-    experiment = answer.study.plan.experiment
-    everywhere = (-math.inf, math.inf)
-    labels = label_environments(experiment)
-    places = {cell.identity: float(getattr(cell, axis.name)) for cell in axis.cells}
-    rows = [
-        {**_effect_row(_name_difference(labels, item), everywhere), "at": places[item.cell]}
-        for item in primary_comparisons(answer)
-        if item.cell in places and _span(item)
-    ]
-    if not rows:
-        return None
-    described = _along_axis(answer, rows)
-    y, low = (vega.number(field, **described) for field in ("change", "low"))
-    layers = [
-        *vega.threshold_band(experiment.threshold, "y"),
-        *vega.lines_along(experiment, y, low, strokes=(1.4, 1.4)),
-        *vega.edges_along(outgrown_at(answer, axis)),
-    ]
-    shared = {"x": vega.steps_along(axis), **vega.by_environment(experiment, "color")}
-    heading = f"Difference against {axis.name}: {axis.title}"
-    label = f"{heading}, with intervals; the band is the threshold of {render_threshold(experiment.threshold)}"
-    return vega.figure(heading, label, vega.layered(layers, width=vega.WHOLE, height=200, encoding=shared), rows)
-
-
-def _along_axis(answer: Answer, rows: Sequence[dict[str, Any]]) -> Spec:
-    """A linear axis, or one that is compressed outwards where huge differences would squeeze the others."""
-    experiment = answer.study.plan.experiment
-    title = f"difference from {_shorten(name_baseline(experiment))}, %"
-    near, far = choose_domain(primary_comparisons(answer), experiment.threshold)
-    values = [row[field] for row in rows for field in ("change", "low", "high") if row[field] is not None]
-    if near <= min(values) and max(values) <= far:
-        return {"title": title, "axis": vega.percent_axis(tickCount=6)}
-    steps = sorted({sign * step for step in _STEPS for sign in (-1, 1)})
-    inside = [step for step in steps if min(values) <= step <= max(values)]
-    return {
-        "title": f"{title} (compressed outwards)",
-        "axis": vega.percent_axis(values=inside, labelOverlap=False),
-        "scale": {"type": "symlog", "constant": 4 * experiment.threshold * 100, "nice": False, "padding": 8},
-    }
 
 
 def _shorten(text: str) -> str:

@@ -1,25 +1,22 @@
 """What charts are drawn from: few enough points that a report stays small, chosen so that dips stay visible."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TypeVar
 
 from pgstrata.model.answer import Answer
-from pgstrata.model.experiment import Cell, Experiment
+from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import TPS, Series
-from pgstrata.model.reasons import DATA_EXCEED
 from pgstrata.model.runs import RunRecord
-from pgstrata.report.answer.environment_rows import median_of, usable_runs
-from pgstrata.report.sentences.names import name_environment, say_rate
+from pgstrata.report.sentences.names import name_environment
 from pgstrata.sources.runs import may_enter
 
 _MOST_LINES = 400
 _MOST_LINES_OF_A_PANEL = 5
 _MOST_POINTS_OF_A_LINE = 150
 _LABEL_WIDTH = 30
-_LEAST_STEPS = 3
 
 T = TypeVar("T")
 
@@ -43,26 +40,6 @@ class Dot:
     place: float
     value: float
     valid: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One environment at one step of an axis: the median of its runs, the smallest and the largest."""
-
-    environment: str
-    at: float
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
-    """Cells that differ in one respect only (clients or scale), smallest first."""
-
-    title: str
-    name: str
-    cells: tuple[Cell, ...]
 
 
 def label_environments(experiment: Experiment) -> Mapping[str, str]:
@@ -144,51 +121,3 @@ def _figure_of_runs(answer: Answer, cell: str) -> Callable[[RunRecord], float | 
     if metric == TPS.name and any(run.median_round() and run.value(metric) is None for run in runs):
         return RunRecord.median_round
     return lambda run: run.value(metric)
-
-
-def find_axes(experiment: Experiment) -> tuple[Axis, ...]:
-    """Where the cells are steps of an axis: first clients, then scale."""
-    return (*_axes(experiment, "clients"), *_axes(experiment, "scale"))
-
-
-def _axes(experiment: Experiment, name: str) -> Iterator[Axis]:
-    groups: dict[tuple[object, ...], list[Cell]] = {}
-    for cell in experiment.cells:
-        rest = cell.clients if name == "scale" else cell.size
-        alike = (cell.workload, rest, cell.rate, cell.rate_share, cell.protocol, cell.label, cell.data)
-        groups.setdefault(alike, []).append(cell)
-    for cells in groups.values():
-        steps = sorted(cells, key=lambda cell: getattr(cell, name))
-        if len({getattr(cell, name) for cell in steps}) < _LEAST_STEPS:
-            continue
-        cell = steps[0]
-        fixed = f"{cell.clients} clients" if name == "scale" else cell.size
-        rate = f", {say_rate(cell)}" if cell.paced else ""
-        yield Axis(title=f"{cell.workload}, {fixed}{rate}", name=name, cells=tuple(steps))
-
-
-def outgrown_at(answer: Answer, axis: Axis) -> tuple[float, ...]:
-    """Scales of an axis from which on data are larger than shared_buffers or memory, ascending; none along clients."""
-    if axis.name != "scale":
-        return ()
-    workload, scales = axis.cells[0].workload, {cell.scale for cell in axis.cells}
-    notes = (each for each in answer.study.plan.notes if each.code == DATA_EXCEED and each.said == workload)
-    return tuple(sorted({note.value for note in notes if note.value in scales}))
-
-
-def take_steps(answer: Answer, axis: Axis, metric: str = "") -> tuple[Step, ...]:
-    """A metric along an axis, by default the primary one."""
-    experiment = answer.study.plan.experiment
-    metric = metric or experiment.metric
-    runs = usable_runs(answer.study)
-    steps = []
-    for cell in axis.cells:
-        for environment in experiment.environments:
-            found = runs[environment.name, cell.identity]
-            value = median_of(found, metric)
-            if value is None:
-                continue
-            values = [item for run in found for item in (run.value(metric),) if item is not None]
-            at = float(getattr(cell, axis.name))
-            steps.append(Step(environment=environment.name, at=at, value=value, low=min(values), high=max(values)))
-    return tuple(steps)

@@ -1,35 +1,24 @@
-"""Charts of the runs themselves: over their seconds, turn by turn, block by block, along clients or scale.
+"""Charts of the runs themselves: over their seconds, turn by turn, block by block.
 
 Block by block, what lies far from the rest has a panel of its own, on one relative scale.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from pgstrata.model.anomaly import AnomalyKind
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import METRICS, ROUND_TPS
 from pgstrata.model.runs import RunRecord
 from pgstrata.report.answer.notes import visits_in_slices
-from pgstrata.report.blocks.model import Figure, begin
+from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_lines import (
-    Axis,
-    Dot,
-    Step,
-    choose_lines,
-    label_environments,
-    outgrown_at,
-    place_dots,
-    spread,
-    take_steps,
-)
+from pgstrata.report.figures.run_lines import Dot, choose_lines, label_environments, place_dots, spread
+from pgstrata.report.figures.scales import are_far_apart
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.names import count
-from pgstrata.units import Unit
 
 # A panel is split where its span is more than so many times what the runs of one environment scatter over.
 _MOST_SCATTERS = 12
@@ -108,8 +97,6 @@ def choose_ticks(low: float, high: float) -> tuple[float, ...]:
 
 _MOST_TICKS = 6
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
-# Where panels on one scale would flatten some of them, each has a scale of its own.
-_MOST_APART = 4.0
 
 
 def draw_over_time(answer: Answer, cell: str, title: str) -> Figure | None:
@@ -149,11 +136,6 @@ def choose_seconds(last: float) -> list[int]:
     """Whole seconds for the ticks of an axis, few enough that their labels stand apart."""
     step = next((step for step in _SECONDS if last / step <= _MOST_TICKS), math.ceil(last / _MOST_TICKS))
     return list(range(0, math.floor(last) + 1, step))
-
-
-def are_far_apart(tops: Sequence[float]) -> bool:
-    """Whether the lowest of these would be flat on a scale that reaches to the highest."""
-    return max(tops) > _MOST_APART * min(tops)
 
 
 def draw_by_block(answer: Answer, cell: str, title: str) -> Figure | None:
@@ -223,63 +205,6 @@ def _baseline_layers(answer: Answer, cell: str, panel: Panel, scale: Spec) -> li
         return []
     look = {"color": INK, "strokeDash": [3, 3], "opacity": 0.6}
     return [vega.mark("rule", look, row={"at": median(runs)}, x=None, y=vega.number("at", scale=scale))]
-
-
-def draw_along(answer: Answer, axis: Axis, metric: str = "") -> Figure | None:
-    """A metric along clients or scale: medians of the runs, whiskers from the smallest to the largest.
-
-    Without a name the primary one, which alone has kinks. None where nothing was measured of it.
-    """
-    experiment = answer.study.plan.experiment
-    name = metric or experiment.metric
-    labels = label_environments(experiment)
-    steps = take_steps(answer, axis, name)
-    if not steps:
-        return None
-    kinks = _places_of_kinks(answer, axis) if name == experiment.metric else set()
-    rows = [
-        {"name": labels[step.environment], **asdict(step), "kink": (step.environment, step.at) in kinks}
-        for step in steps
-    ]
-    unit = ", s" if METRICS[name].unit is Unit.SECONDS else ""
-    described = {"title": f"{name}{unit}", "scale": {"zero": True}, "axis": {"format": "~s", "tickCount": 5}}
-    if _is_flattened(steps):
-        ticks = choose_ticks(min(step.low for step in steps), max(step.high for step in steps))
-        described = {
-            "title": f"{name}{unit}, log",
-            "scale": {"type": "log", "nice": False, "padding": 8},
-            "axis": {"format": "~s", "values": list(ticks)},
-        }
-    y, low = (vega.number(field, **described) for field in ("value", "low"))
-    layers = vega.lines_along(experiment, y, low, strokes=(1.2, 1.6))
-    if kinks:
-        ring = {"size": 260, "strokeWidth": 1.4, "opacity": 1}
-        layers.append(vega.mark("point", ring, where="datum.kink", y=y, color={"value": INK}))
-    layers += vega.edges_along(outgrown_at(answer, axis))
-    shared = {"x": vega.steps_along(axis), **vega.by_environment(experiment, "color")}
-    chart = vega.layered(layers, width=vega.WHOLE, height=230, encoding=shared)
-    title = f"{begin(METRICS[name].title)} against {axis.name}: {axis.title}"
-    label = f"{title}: median of the runs, whiskers from the smallest to the largest"
-    title, label = (f"{text}; rings mark kinks" for text in (title, label)) if kinks else (title, label)
-    return vega.figure(title, label, chart, rows)
-
-
-def _places_of_kinks(answer: Answer, axis: Axis) -> set[tuple[str, float]]:
-    """By environment and number of clients; what new blocks called a transient is none."""
-    cells = {cell.identity: float(cell.clients) for cell in axis.cells} if axis.name == "clients" else {}
-    return {
-        (one.environment, cells[one.cell])
-        for one in answer.anomalies
-        if one.kind is AnomalyKind.KINK and one.cell in cells
-    }
-
-
-def _is_flattened(steps: Sequence[Step]) -> bool:
-    """Whether environments lie so far apart somewhere that a scale from zero would flatten one of them."""
-    places: dict[float, list[float]] = {}
-    for step in steps:
-        places.setdefault(step.at, []).append(step.value)
-    return min(step.low for step in steps) > 0 and any(map(are_far_apart, places.values()))
 
 
 MOST_VISITS = 4

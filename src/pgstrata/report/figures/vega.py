@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures.run_lines import Axis, label_environments
+from pgstrata.report.figures.run_lines import label_environments
 
 Spec = dict[str, Any]
 Row = Mapping[str, Any]
@@ -31,10 +31,10 @@ MINUS: Final = "replace(datum.label, '\u2212', '-')"
 # A label that `break_label` broke into lines, as an expression of the library.
 LINES: Final = "split(datum.label, '\\n')"
 # Okabe and Ito: told apart with every kind of colour vision, on white and on black.
-_COLOURS = (OPEN, "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#a6761d")
+COLOURS: Final = (OPEN, "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#a6761d")
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
 _DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [1, 3], [4, 4])
-_ENVIRONMENTS: Mapping[str, Sequence[Any]] = {"color": _COLOURS, "shape": _SHAPES, "strokeDash": _DASHES}
+_ENVIRONMENTS: Mapping[str, Sequence[Any]] = {"color": COLOURS, "shape": _SHAPES, "strokeDash": _DASHES}
 _PADDING: Final = {"left": 14, "right": 14, "top": 4, "bottom": 4}
 # Columns of a legend by the length of the longest name in it; longer ones get a line of their own.
 _LEGEND_COLUMNS: Final = ((12, 5), (20, 4), (28, 3), (48, 2))
@@ -101,22 +101,6 @@ def threshold_band(threshold: float, axis: str) -> list[Spec]:
     ]
 
 
-def lines_along(experiment: Experiment, y: Spec, low: Spec, strokes: tuple[float, float]) -> list[Spec]:
-    """Whiskers from `low` up to the field "high", lines from step to step, and a point at each."""
-    dots = {"filled": True, "size": 58, "opacity": 1}
-    return [
-        mark("rule", {"strokeWidth": strokes[0]}, y=low, y2={"field": "high"}),
-        mark("line", {"strokeWidth": strokes[1]}, y=y),
-        mark("point", dots, y=y, **by_environment(experiment, "shape")),
-    ]
-
-
-def edges_along(places: Sequence[float]) -> list[Spec]:
-    """Dashed lines across a chart, at places of its other axis."""
-    look = {"strokeDash": [4, 3], "strokeWidth": 1.2, "opacity": 1}
-    return [mark("rule", look, row={"at": at}, x=number("at"), y=None, color={"value": INK}) for at in places]
-
-
 def number(field: str, **more: Any) -> Spec:
     """A channel of numbers; `more` is its title, scale and axis, which one mark of several has to give."""
     return {"field": field, "type": "quantitative", **more}
@@ -139,13 +123,6 @@ def named_places(title: str, names: Sequence[str], margin: float, **axis: Any) -
     return number("x", title=title, scale=scale, axis={**shown, **axis})
 
 
-def steps_along(axis: Axis) -> Spec:
-    """Clients or scale along x, each doubling as wide as the next."""
-    values = sorted({getattr(cell, axis.name) for cell in axis.cells})
-    scale = {"type": "log", "base": 2, "nice": False, "padding": 14}
-    return number("at", title=axis.name, scale=scale, axis={"values": values, "format": "~s", "grid": False})
-
-
 def by_environment(experiment: Experiment, *channels: str, legend: bool = True) -> Spec:
     """The colour, shape or dash of each environment, the same in all charts, with a legend below."""
     return by_name(list(label_environments(experiment).values()), *channels, legend=legend)
@@ -155,10 +132,16 @@ def by_name(names: Sequence[str], *channels: str, legend: bool = True) -> Spec:
     """The same for things of these names, in the field "name"."""
     found = {}
     for channel in channels:
-        choices = _ENVIRONMENTS[channel]
-        scale = {"domain": names, "range": [choices[place % len(choices)] for place in range(len(names))]}
+        scale = {"domain": names, "range": [_choose(channel, place) for place in range(len(names))]}
         found[channel] = name("name", sort=None, scale=scale, legend=_legend(names) if legend else None)
     return found
+
+
+def _choose(channel: str, place: int) -> Any:
+    """Shapes move on by one after each round of colours: 64 names have a pair of colour and shape each."""
+    choices = _ENVIRONMENTS[channel]
+    turn = place // len(COLOURS) if channel == "shape" else 0
+    return choices[(place + turn) % len(choices)]
 
 
 def _legend(names: Sequence[str]) -> Spec:

@@ -199,7 +199,7 @@ def _facts(associated: Associated) -> Iterator[Fact]:
     if found.parts:
         yield Fact(name="not tested", value=f"{render_count(found.parts, 'pair')} of a part and its own total")
     if found.constant:
-        yield Fact(name="hardly changing", value=", ".join(map(_series, found.constant)))
+        yield Fact(name="hardly changing", value="; ".join(map(_series, found.constant)))
     if found.limit is not None:
         yield Fact(name="detectable", value=f"rho of {_limit(found.limit)}, in four of five such windows")
 

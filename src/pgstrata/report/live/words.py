@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, assert_never
 
@@ -59,13 +59,32 @@ def local(moment: float) -> datetime:
 
 
 def name_statement(key: str, texts: Mapping[str, str], width: int = 60) -> str:
-    """Its text in a line; without one the id or the hash that tells it apart."""
+    """Its text in a line, cut where it is long so that others can be told from it; without one its id or hash."""
     if not key:
         return "statement not known"
     if key == REST:
         return "other statements"
     text = texts.get(key, "")
-    return name_query(text, width) if text else f"query {readable(key)}"
+    if not text:
+        return f"query {readable(key)}"
+    begin = text[: width - 3]
+    others = [each for each in texts.values() if each.startswith(begin) and each != text] if len(text) > width else []
+    return _name_apart(readable(text), others, width) if others else name_query(text, width)
+
+
+def _name_apart(line: str, others: Sequence[str], width: int) -> str:
+    """update stock set... where item between ? and ?: the beginning, and what parts it from the others."""
+    head = line[: width // 2 - 3].rstrip()
+    room = width - len(head) - 4
+    start = min(line.rfind(" ", 0, max(_alike(line, other) for other in others)), len(line) - room)
+    tail = line[max(len(head), start) :]
+    return f"{head}... {name_query(tail[tail.find(' ') + 1 :], room)}"
+
+
+def _alike(first: str, second: str) -> int:
+    """Characters that both begin with."""
+    pairs = zip(first, second, strict=False)
+    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 def name_event(row: LoadRow) -> str:
