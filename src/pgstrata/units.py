@@ -134,11 +134,6 @@ def render_duration(value: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
-def rough_duration(value: float) -> str:
-    """A duration with two digits, for what is known no better: 4.4 s, 38 s."""
-    return render_duration(float(f"{value:.2g}"))
-
-
 def render_share(share: float) -> str:
     """A share in percent with two digits: 0.6 %, 38 %, 100 %."""
     percent = 100 * share

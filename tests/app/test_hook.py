@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from pgstrata.app.watching.hook import Hook, HookState, parse_hook
+from pgstrata.app.watching.hook import Hook, HookState, parse_hook, secrets_of
 from pgstrata.errors import UsageError
+from pgstrata.model.secret import Secret
 
 DSN = "host=db password=hidden"
 
@@ -51,6 +52,27 @@ def test_the_command_is_told_state_beginning_archive_and_a_document(tmp_path):
     assert seen["CHANNEL"] == "#db"
     assert not {"PGPASSWORD", "PGSERVICE", "SOME_URL"} & set(seen)
     assert "hidden" not in "".join(seen.values())
+
+
+@pytest.mark.parametrize(
+    ("dsn", "password", "gone"),
+    [
+        ("db", None, set()),
+        ("host=db password=hidden", Secret("hidden"), {"DB_PASSWORD", "DB_URL", "DSN"}),
+        ("postgresql://me:p@db/shop", Secret("p"), {"SHORT", "DB_URL"}),
+    ],
+)
+def test_variables_with_the_password_are_left_out_and_no_others(tmp_path, dsn, password, gone):
+    out = tmp_path / "out"
+    path = script(tmp_path, f"import json, os; json.dump(dict(os.environ), open({str(out)!r}, 'w'))")
+    mine = {
+        "PATH": f"{os.environ['PATH']}:/opt/db/bin", "TEAM": "db people", "DB_PASSWORD": "hidden", "SHORT": "p",
+        "DSN": "host=db password=hidden", "DB_URL": "postgresql://me:p@db/shop hidden",
+    }  # fmt: skip
+    called = Hook((str(path),), tmp_path, mine, secrets_of(dsn, password))
+    called.call(HookState.BEGIN, 1, "{}")
+    assert failures(called) == []
+    assert mine.keys() - json.loads(out.read_text()).keys() == gone
 
 
 def test_calls_come_one_after_the_other_in_their_order(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from archives import BLOCKER, START, behind, counted, session, use
-from pgstrata.cli.live_cells import Paint, Piece, fit, plain_text, render_frame, width_of
+from pgstrata.cli.live_cells import Paint, Piece, fit, render_frame, width_of
 from pgstrata.cli.live_chart import draw_bars, draw_clock, draw_stack, scale_of
 from pgstrata.cli.live_state import MOST_COLUMNS, STEPS, Column, History, LiveState
 from pgstrata.cli.live_view import Choice, draw
@@ -85,7 +85,7 @@ def incident(kind=IncidentKind.SLOWER):
 
 
 def shown(state, columns=80, rows=24, choice=None):
-    return [plain_text(line) for line in draw(state, choice or Choice(), columns, rows)]
+    return ["".join(piece.text for piece in line) for line in draw(state, choice or Choice(), columns, rows)]
 
 
 def text_of(state, columns=80, rows=24, choice=None):

@@ -38,6 +38,8 @@ def test_statements_with_enough_samples_are_listed_with_their_texts(archive):
 def test_without_texts_statements_are_known_by_their_ids(archive):
     done = pgstrata(archive, "window", "a", "--event", EVENT, "--no-query-text", "--json")
     found = json.loads(done.stdout)
+    assert found["answer"][0].startswith(f"Sessions waited for {EVENT} in ")
+    assert found["warnings"] == []
     assert found["texts"] == {}
     assert [(row["statement"], row["samples"]) for row in found["statements"]] == [("77", 180)]
     assert found["remainder"]["statements"] == 1

@@ -100,11 +100,6 @@ def joined(pieces: Iterable[Piece]) -> Line:
     return tuple(found)
 
 
-def plain_text(line: Iterable[Piece]) -> str:
-    """A line without its paints."""
-    return "".join(piece.text for piece in line)
-
-
 def render_frame(lines: Sequence[Line], columns: int, *, colour: bool, anew: bool = False) -> str:
     """Lines over what is on the terminal, from its upper left corner on; `anew`: after all of it was erased.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgstrata.model.archive import REST, ArchiveEvent, EventKind, SessionClass, SessionsLook, StatementUse
+from pgstrata.model.archive import COMMITS, REST, ArchiveEvent, EventKind, SessionClass, SessionsLook, StatementUse
 from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, RecordedSecond
 from pgstrata.report.live.events import event_lines
@@ -26,7 +26,6 @@ _LONGEST_PERIOD: Final = 10
 """Seconds between two looks at the server's statistics at most."""
 _MOST_TEXTS: Final = 5_000
 _LONGEST_TEXT: Final = 400
-_COMMITS: Final = "commits"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -153,8 +152,8 @@ class LiveState:
         self._blocked = second.look
         if second.look is not None:
             self._look(second.moment, second.look)
-        if _COMMITS in second.server:
-            self._rate(second.moment, second.server[_COMMITS])
+        if COMMITS in second.server:
+            self._rate(second.moment, second.server[COMMITS])
         if second.counted is not None:
             self._counted.append((second.moment, second.counted))
 

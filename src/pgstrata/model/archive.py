@@ -304,8 +304,10 @@ class UseCourses:
     uses: Mapping[str, tuple[StatementUse, ...]]
 
 
+COMMITS: Final = "commits"
+"""The rate of committed transactions, the throughput."""
 SERVER_RATES: Final = (
-    "commits", "rollbacks", "blocks_hit", "blocks_read", "rows_returned", "rows_changed", "temporary_bytes",
+    COMMITS, "rollbacks", "blocks_hit", "blocks_read", "rows_returned", "rows_changed", "temporary_bytes",
     "wal_bytes", "wal_records", "wal_images", "wal_buffers_full", "wal_writes", "wal_syncs", "wal_writing",
     "wal_syncing", "checkpoints_due", "checkpointer_buffers", "bgwriter_buffers", "backend_buffers", "backend_fsyncs",
     "relation_read", "relation_written", "relation_extended", "relation_reading", "relation_writing",

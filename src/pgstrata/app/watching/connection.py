@@ -13,6 +13,7 @@ from pgstrata.app.watching.ticker import Dues
 from pgstrata.collectors.live.relations import RelationsReader, relations_period
 from pgstrata.collectors.live.statements import StatementsReader
 from pgstrata.errors import PgstrataError, SqlError
+from pgstrata.model.archive import COMMITS
 from pgstrata.ports.session import ServerSession
 
 _PATIENCE: Final = 5.0
@@ -22,7 +23,6 @@ _LONGEST_WAIT: Final = 30
 _REFUSED_WAIT: Final = 300
 """The same where the server does not let the recorder in: what counts failures must not lock its role."""
 _REFUSED: Final = ("authentication failed", "pg_hba.conf", "does not exist", "not permitted to log in")
-_COMMITS: Final = "commits"
 _MOST_OWED: Final = 50.0
 """The recorder's own transactions that may still be missing from what the server has counted: those of ten seconds."""
 _NOT_PREPARED: Final = frozenset({"26000", "42P05", "0A000"})
@@ -62,10 +62,10 @@ class Connected:
         taken from what is counted next.
         """
         own, self.asked, self._owed = self._owed + self.asked, 0, 0.0
-        if (rate := rates.get(_COMMITS)) is None:
+        if (rate := rates.get(COMMITS)) is None:
             return rates
         self._owed = min(_MOST_OWED, max(0.0, own - rate * seconds))
-        return {**rates, _COMMITS: max(0.0, rate - own / seconds)}
+        return {**rates, COMMITS: max(0.0, rate - own / seconds)}
 
     def forget(self) -> None:
         """Time has passed that nobody knows the length of: the next looks are the first."""

@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import UsageError
+from pgstrata.model.secret import Secret
 from pgstrata.system.users import acting_as_itself
 
 LIMIT: Final = 60.0
 """Seconds after which the command is killed, with all that it started in its process group."""
+_SHORTEST: Final = 4
+"""Letters of a secret from which on a variable that contains it is left out; a shorter one may be part of any text."""
 _OURS: Final = ("PG",)
 """Beginnings of names of variables that the command does not inherit: those of libpq may hold a password."""
 
@@ -29,6 +32,11 @@ class HookState(StrEnum):
 
     BEGIN = "begin"
     END = "end"
+
+
+def secrets_of(dsn: str, password: Secret | None) -> tuple[str, ...]:
+    """What the command must not see of a connection string; one without a password, such as a service, is no secret."""
+    return (dsn, password.reveal()) if password else ()
 
 
 def parse_hook(text: str) -> tuple[str, ...]:
@@ -69,7 +77,7 @@ class Hook:
         self._environment = {
             name: value
             for name, value in environment.items()
-            if not name.startswith(_OURS) and not any(secret in value for secret in secrets if secret)
+            if not name.startswith(_OURS) and not any(_shows(value, secret) for secret in secrets)
         }
         self._asked: queue.SimpleQueue[tuple[HookState, int, str] | None] = queue.SimpleQueue()
         self._failed: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -139,6 +147,10 @@ class Hook:
         finally:
             self._running = None
         return f"ended with code {process.returncode}" if process.returncode else ""
+
+
+def _shows(value: str, secret: str) -> bool:
+    return value == secret or (len(secret) >= _SHORTEST and secret in value)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

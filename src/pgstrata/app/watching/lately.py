@@ -7,13 +7,12 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from pgstrata.model.archive import ArchiveWindow, SessionClass, Span, StatementUse
+from pgstrata.model.archive import COMMITS, ArchiveWindow, SessionClass, Span, StatementUse
 from pgstrata.model.incidents import LoadStep
 from pgstrata.ports.recording import RecordedSecond
 
 KEPT: Final = 1200
 """Seconds that are kept."""
-_COMMITS: Final = "commits"
 
 
 class Lately:
@@ -53,7 +52,7 @@ class Lately:
         if not looks:
             return None
         load = sum(number for look in looks for session, number in look.counts.items() if session.is_load)
-        rates = [(each.server[_COMMITS], each.server_seconds or 1.0) for each in seconds if _COMMITS in each.server]
+        rates = [(each.server[COMMITS], each.server_seconds or 1.0) for each in seconds if COMMITS in each.server]
         known = math.fsum(weight for _, weight in rates)
         counted = [
             each.counted
@@ -77,7 +76,7 @@ class Lately:
         sessions: dict[SessionClass, list[int]] = {}
         for each in seconds:
             place = each.moment - begin
-            commits[place] = each.server.get(_COMMITS, math.nan)
+            commits[place] = each.server.get(COMMITS, math.nan)
             if each.look is not None:
                 looks[place] = 1
                 for session, number in each.look.counts.items():
@@ -86,14 +85,14 @@ class Lately:
         return ArchiveWindow(
             span=Span(begin=begin, end=begin + size), unit=1, cell=1, looks=tuple(looks),
             sessions={session: tuple(counts) for session, counts in sessions.items()},
-            rates={_COMMITS: tuple(commits)} if any(map(math.isfinite, commits)) else {},
+            rates={COMMITS: tuple(commits)} if any(map(math.isfinite, commits)) else {},
             statements=uses, counted=counted, transactions=transactions,
         )  # fmt: skip
 
 
 def _commits(second: RecordedSecond) -> float:
     """Transactions that were counted at it, of all seconds since the last count."""
-    return second.server.get(_COMMITS, 0.0) * (second.server_seconds or 1.0)
+    return second.server.get(COMMITS, 0.0) * (second.server_seconds or 1.0)
 
 
 def _sum_uses(seconds: Iterable[RecordedSecond]) -> tuple[dict[str, StatementUse], float | None, float]:

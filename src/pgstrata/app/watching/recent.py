@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgstrata.model.archive import ArchiveEvent, EventKind, SessionsLook
+from pgstrata.model.archive import COMMITS, ArchiveEvent, EventKind, SessionsLook
 from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, RecordedSecond
 
@@ -194,7 +194,7 @@ class Recent:
         self._add_host(second.host, second.host_seconds)
 
     def _add_server(self, second: RecordedSecond) -> None:
-        self._commits = _plus(self._commits, second.server.get("commits"), second.server_seconds)
+        self._commits = _plus(self._commits, second.server.get(COMMITS), second.server_seconds)
         self._rollbacks = _plus(self._rollbacks, second.server.get("rollbacks"), second.server_seconds)
         self._connections = second.server.get("connections", self._connections)
 
@@ -213,7 +213,7 @@ def _plus(total: float | None, rate: float | None, seconds: float) -> float | No
 
 
 def _reduce(second: RecordedSecond) -> _Seen:
-    look, commits = second.look, second.server.get("commits")
+    look, commits = second.look, second.server.get(COMMITS)
     return _Seen(
         moment=second.moment,
         load=None if look is None else count_classes(look),

@@ -15,7 +15,7 @@ from pgstrata.app.running_server import make_read_only, parse_dsn
 from pgstrata.app.watching.alarms import Alarms
 from pgstrata.app.watching.cost import CostReader
 from pgstrata.app.watching.endpoint import Endpoint
-from pgstrata.app.watching.hook import Hook, parse_hook
+from pgstrata.app.watching.hook import Hook, parse_hook, secrets_of
 from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed
 from pgstrata.app.watching.metrics import measure
 from pgstrata.app.watching.recent import Recent
@@ -103,7 +103,9 @@ def watch(
             ending.callback(there.close)
         archive = ArchiveWriter.open(task.archive, task.keep)
         ending.callback(archive.close)
-        hook = None if words is None else Hook(words, task.archive.absolute(), os.environ, (task.dsn,))
+        hook = None
+        if words is not None:
+            hook = Hook(words, task.archive.absolute(), os.environ, secrets_of(task.dsn, address.password))
         alarms = Alarms(task.archive, tell, rate=task.rate, hook=hook, query_text=task.query_text)
         recorder = Recorder(
             connect=lambda: PsqlSession(LocalDialogue, tools, address),

@@ -10,14 +10,13 @@ from typing import Final
 import numpy as np
 
 from pgstrata.diagnosis.live.load import Cutting, load_of
-from pgstrata.model.archive import ArchiveWindow
+from pgstrata.model.archive import COMMITS, ArchiveWindow
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.model.explanation import CallsChange, Change, Outcome
 from pgstrata.stats.batches import BatchMean, batch_length, batch_mean, estimate, shared_memory
 from pgstrata.stats.moderated import resolve_holm
 from pgstrata.stats.ranks import FloatArray
 
-COMMITS: Final = "commits"
 EFFECT: Final = 0.05
 """Relative change below which nothing is said to have changed, however surely."""
 _LEVEL: Final = 0.05

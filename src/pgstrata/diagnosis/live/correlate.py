@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pgstrata.diagnosis.live.changes import COMMITS
-from pgstrata.model.archive import HOST_RATES, SERVER_RATES
+from pgstrata.model.archive import COMMITS, HOST_RATES, SERVER_RATES
 from pgstrata.model.association import ArchiveSeries, Association, Associations
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.stats.association import (

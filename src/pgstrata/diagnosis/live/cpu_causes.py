@@ -29,7 +29,7 @@ from pgstrata.diagnosis.live.host import (
     other_tasks,
 )
 from pgstrata.diagnosis.live.work import MORE_WORK, Work, reads_more, touches_more
-from pgstrata.model.archive import PARALLEL
+from pgstrata.model.archive import COMMITS, PARALLEL
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 
 _STOLEN: Final = 0.1
@@ -99,7 +99,7 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
     if used.value > _USED_MORE * expected and case.extra_on(RUNNING) >= _OWN * (used.value - expected):
         return CauseKind.CPU_EACH, busy
     if case.has_more_demand:
-        return CauseKind.DEMAND, (evidence(EvidenceCode.RATE, _throughput(case), "commits"), *busy)
+        return CauseKind.DEMAND, (evidence(EvidenceCode.RATE, _throughput(case), COMMITS), *busy)
     return CauseKind.CPU_LIMIT, limited
 
 

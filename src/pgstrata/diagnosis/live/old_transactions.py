@@ -11,7 +11,7 @@ import numpy as np
 from pgstrata.diagnosis.live.case import Case, Pair, evidence
 from pgstrata.diagnosis.live.statement_causes import blocks_evidence, load_of_slower, touching_more
 from pgstrata.diagnosis.live.work import Work
-from pgstrata.model.archive import CLIENT, ArchiveWindow, Horizon, SessionClass
+from pgstrata.model.archive import CLIENT, COMMITS, ArchiveWindow, Horizon, SessionClass
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 
 _MORE_BLOCKS: Final = 1.3
@@ -109,7 +109,7 @@ def _present(case: Case, session: SessionClass) -> float:
 
 def _growth(window: ArchiveWindow) -> Pair | None:
     """Blocks per transaction in the last third of the window and in the middle one."""
-    names = ("blocks_hit", "blocks_read", "commits")
+    names = ("blocks_hit", "blocks_read", COMMITS)
     hit, read, commits = (np.asarray(window.rates.get(name, ()), dtype=np.float64) for name in names)
     if not hit.size == read.size == commits.size or commits.size < _FEWEST_CELLS:
         return None

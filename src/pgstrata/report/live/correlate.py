@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pgstrata.model.archive import COMMITS
 from pgstrata.model.association import Associated, Association, Associations
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.report.blocks.model import (
@@ -29,7 +30,6 @@ from pgstrata.report.live.words import say_dated, say_window
 from pgstrata.report.sentences.causes import PART_NAMES, readable
 from pgstrata.units import render_count, render_duration
 
-_COMMITS: Final = "commits"
 _DAY: Final = 86_400
 _MOST_TOLD: Final = 5
 _WEAK: Final = 0.1
@@ -84,7 +84,7 @@ def answer_sentences(associated: Associated) -> Iterator[str]:
 
 
 def _is_brake(row: Association) -> bool:
-    return row.rate == _COMMITS and row.rho < 0
+    return row.rate == COMMITS and row.rho < 0
 
 
 def _say_row(row: Association) -> str:
@@ -138,7 +138,7 @@ def doubt_sentences(associated: Associated) -> Iterator[str]:
         yield "what comes again by the clock was taken out: two jobs of the same minutes would seem to go together"
     if not found.held:
         yield "throughput is not known or does not change: what goes up and down with demand is not told apart"
-    effects = sum(row.resolved and not row.held and row.rate != _COMMITS for row in found.rows)
+    effects = sum(row.resolved and not row.held and row.rate != COMMITS for row in found.rows)
     if found.held and effects:
         yield (
             f"throughput falls as both series of {render_count(effects, 'associated pair')} grow: there it is an "

@@ -179,6 +179,8 @@ def waits_json(found: FoundWaits) -> str:
         {
             "schema": SCHEMA,
             "archive": found.archive,
+            "answer": list(_answer(found)),
+            "warnings": list(window_doubts("window", waits.window)),
             "limits": list(found.facts.limits),
             "window": pick_fields(waits.window, "begin=span.begin end=span.end seen looks unit"),
             "events": [{"event": event, "samples": samples} for event, samples in waits.events],
