@@ -47,6 +47,7 @@ from reset import measure_reset
 from rounds import measure_rounds
 from scraping import measure_scraping
 from sending import measure_dataset_transfer
+from serving import measure_serving
 from slices import measure_slices
 from ssh_sampling import measure_ssh_sampling
 from startup import measure_startup
@@ -83,6 +84,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "watching": measure_watching,
     "recorder": measure_recorder,
     "scraping": measure_scraping,
+    "serve": measure_serving,
     "correlate": measure_correlate,
     "switch": measure_switch,
     "statements": measure_statements,

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from figures import Figure
 
+from pgstrata.app.httpd.listen import parse_listen
 from pgstrata.app.watching.cost import CostReader
-from pgstrata.app.watching.endpoint import Endpoint, parse_listen
+from pgstrata.app.watching.endpoint import Endpoint
 from pgstrata.app.watching.metrics import measure
 from pgstrata.app.watching.recent import WINDOW, Recent
 from pgstrata.model.archive import HOST_RATES, SERVER_RATES, SessionClass, SessionsLook
@@ -36,7 +37,6 @@ def measure_scraping() -> Iterable[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         recent, cost = _told(), CostReader(archive=Path(folder), psql=lambda: None)
         listen = parse_listen("127.0.0.1:0", anywhere=False)
-        assert listen is not None
         endpoint = Endpoint(listen, lambda form: render_metrics(measure(recent.read(WINDOW), cost.read()), form))
         try:
             before = time.process_time()

@@ -61,6 +61,11 @@ def write_large_study(folder: Path) -> int:
     return _write(folder, EXPERIMENT % (_levels(14), clients), _draw)
 
 
+def write_little_study(folder: Path) -> int:
+    """12 blocks x 2 environments x 2 cells; the number of runs."""
+    return _write(folder, EXPERIMENT.replace("blocks = 24", "blocks = 12") % (_levels(2), "1, 2"), _draw)
+
+
 def write_why_study(folder: Path) -> int:
     """24 blocks x 11 environments x 4 cells, with sampled sessions; the number of runs."""
     return _write(folder, WHY_EXPERIMENT % _levels(11), _draw_sampled)

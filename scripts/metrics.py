@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pgstrata.app.watching.endpoint import LARGEST_HEAD, MOST_REQUESTS, PATIENCE
+from pgstrata.app.httpd.server import LARGEST_HEAD, MOST_REQUESTS, PATIENCE
 from pgstrata.app.watching.metrics import FAMILIES, MOST_SERIES
 from pgstrata.report.live.openmetrics import Family, MetricsFormat
 

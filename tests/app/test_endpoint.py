@@ -2,12 +2,15 @@
 
 import http.client
 import socket
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from threading import Event, Semaphore
 
 import pytest
 
-from pgstrata.app.watching import endpoint as module
-from pgstrata.app.watching.endpoint import LARGEST_HEAD, MOST_REQUESTS, Endpoint, parse_listen
+from pgstrata.app.httpd import server as module
+from pgstrata.app.httpd.listen import parse_listen
+from pgstrata.app.httpd.server import LARGEST_HEAD, MOST_REQUESTS
+from pgstrata.app.watching.endpoint import Endpoint, choose_listen
 from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.report.live.openmetrics import MetricsFormat
 
@@ -167,19 +170,38 @@ def test_a_client_that_never_asks_is_left(monkeypatch):
         assert read_all(slow) == b""
 
 
-def test_more_connections_than_there_may_be_are_closed(monkeypatch):
+ASKED = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def test_of_more_connections_than_there_may_be_the_oldest_that_does_not_ask_is_closed(monkeypatch):
     monkeypatch.setattr(module, "PATIENCE", 60.0)
-    with opened() as found:
-        held = [connect(found) for _ in range(MOST_REQUESTS)]
-        try:
-            with connect(found) as further:
-                assert read_all(further) == b""
-            for connection in held:
-                connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                assert read_all(connection).startswith(b"HTTP/1.1 200 ")
-        finally:
-            for connection in held:
-                connection.close()
+    with opened() as found, ExitStack() as held:
+        first, *others = [held.enter_context(connect(found)) for _ in range(MOST_REQUESTS)]
+        assert ask(found)[0].status == 200
+        assert read_all(first) == b""
+        for connection in others:
+            connection.sendall(ASKED)
+            assert read_all(connection).startswith(b"HTTP/1.1 200 ")
+
+
+def test_while_as_many_as_there_may_be_are_answered_further_ones_are_closed():
+    begun, end = Semaphore(0), Event()
+
+    def render_slowly(form):
+        begun.release()
+        assert end.wait(60)
+        return "slow\n"
+
+    with opened(render=render_slowly) as found, ExitStack() as held:
+        asking = [held.enter_context(connect(found)) for _ in range(MOST_REQUESTS)]
+        for connection in asking:
+            connection.sendall(ASKED)
+        for _ in asking:
+            assert begun.acquire(timeout=60)
+        with connect(found) as further:
+            assert read_all(further) == b""
+        end.set()
+        assert all(read_all(connection).endswith(b"slow\n") for connection in asking)
 
 
 def test_metrics_that_cannot_be_rendered_are_an_error_of_the_server(capfd):
@@ -255,6 +277,7 @@ def test_what_is_no_address_is_refused(text, anywhere):
 
 
 def test_nothing_is_listened_at_where_nobody_asks_for_it():
-    assert parse_listen(None, anywhere=False) is None
+    assert choose_listen(None, anywhere=False) is None
     with pytest.raises(UsageError, match="needs --listen"):
-        parse_listen(None, anywhere=True)
+        choose_listen(None, anywhere=True)
+    assert choose_listen("127.0.0.1:1", anywhere=False).text == "127.0.0.1:1"

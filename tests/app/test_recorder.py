@@ -9,7 +9,7 @@ import pytest
 
 from archives import START
 from fake_clock import FakeClock
-from pgstrata.app.watching.endpoint import parse_listen
+from pgstrata.app.httpd.listen import parse_listen
 from pgstrata.app.watching.host_feed import HostSecond, OpenedHostFeed
 from pgstrata.app.watching.recent import Recent
 from pgstrata.app.watching.recorder import Recorder

@@ -36,8 +36,15 @@ _BUNDLE: Final = ".tar.xz"
 _MARKS: Final = {PLAN_FILE: ListedKind.STUDY, MERGED_FILE: ListedKind.MERGED, ARCHIVE: ListedKind.ARCHIVE}
 
 
+Read = Callable[[ListedKind, Path, frozenset[int]], Listed]
+
+
 def list_below(
-    folder: Path, *, seconds: float | None = DECIDING_SECONDS, clock: Callable[[], float] = time.monotonic
+    folder: Path,
+    *,
+    seconds: float | None = DECIDING_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+    read: Read | None = None,
 ) -> Listing:
     """What lies in a folder or up to `DEPTH` folders below it, the newest first.
 
@@ -45,6 +52,7 @@ def list_below(
         folder: where to look.
         seconds: the time for headlines of studies, which are looked for from the newest on; None: for all.
         clock: seconds that pass.
+        read: instead of `read_listed`.
 
     Raises:
         UsageError: there is no such folder.
@@ -53,7 +61,8 @@ def list_below(
         remedy = "name a folder in which studies, bundles or archives lie"
         raise UsageError("there is no such folder", where=str(folder), remedy=remedy)
     walk, locked = _Walk(), locked_inodes()
-    entries = sorted((_read(kind, path, locked) for kind, path in walk.find(folder)), key=_moment, reverse=True)
+    read = read or read_listed
+    entries = sorted((read(kind, path, locked) for kind, path in walk.find(folder)), key=_moment, reverse=True)
     until = None if seconds is None else clock() + seconds
     decided = tuple(_decide(one) if until is None or clock() < until else one for one in entries)
     return Listing(folder=str(folder), entries=decided, depth=DEPTH, unread=tuple(walk.unread), cut=walk.cut)
@@ -117,8 +126,11 @@ def _is_bundle(path: Path) -> bool:
         return False
 
 
-def _read(kind: ListedKind, path: Path, locked: frozenset[int]) -> Listed:
-    """What is known of it without a comparison; what cannot be read is damaged, with the reason."""
+def read_listed(kind: ListedKind, path: Path, locked: frozenset[int]) -> Listed:
+    """What is known of it without a comparison; what cannot be read is damaged, with the reason.
+
+    `locked`: inodes of files that processes have locked.
+    """
     listed = Listed(kind=kind, path=str(path), state=ListedState.FINISHED, name=path.absolute().name)
     try:
         match kind:

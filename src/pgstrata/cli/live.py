@@ -91,7 +91,7 @@ def watch(
     server is restarted. It tells when transactions begin to take longer than usual, and when that ends. On a terminal
     it shows a live screen: throughput, load, statements, blockers.
     """
-    from pgstrata.app.watching.endpoint import parse_listen
+    from pgstrata.app.watching.endpoint import choose_listen
     from pgstrata.app.watching.watch import Watching, WatchTask
     from pgstrata.app.watching.watch import watch as record
     from pgstrata.report.live.limits import say_limits
@@ -121,7 +121,7 @@ def watch(
         query_text=not no_query_text,
         host=host,
         seconds=None if duration is None else duration_at(duration, "--duration"),
-        listen=parse_listen(listen, anywhere=listen_anywhere),
+        listen=choose_listen(listen, anywhere=listen_anywhere),
         on_incident=on_incident,
         rate=rate_of(period),
     )

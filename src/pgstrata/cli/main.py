@@ -26,6 +26,7 @@ from pgstrata.cli.live_incidents import incidents
 from pgstrata.cli.live_window import window
 from pgstrata.cli.merge import merge
 from pgstrata.cli.options import Budget, Destination, Json, NoQueryText, StudyOption, Threshold, duration_of
+from pgstrata.cli.serve import serve
 from pgstrata.cli.servers import servers_app
 from pgstrata.cli.tables import decide, export, import_
 from pgstrata.cli.vm import vm_app
@@ -256,6 +257,7 @@ _COMMANDS: Final[dict[str, Callable[..., None]]] = {
     "show": show,
     "report": report,
     "open": open_,
+    "serve": serve,
     "floor": floor,
     "decide": decide,
     "import": import_,

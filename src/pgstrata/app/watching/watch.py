@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pgstrata.app.httpd.listen import Listen
 from pgstrata.app.machine import open_machine
 from pgstrata.app.running_server import make_read_only, parse_dsn
 from pgstrata.app.watching.alarms import Alarms
 from pgstrata.app.watching.cost import CostReader
-from pgstrata.app.watching.endpoint import Endpoint, Listen
+from pgstrata.app.watching.endpoint import Endpoint
 from pgstrata.app.watching.hook import Hook, parse_hook, secrets_of
 from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed
 from pgstrata.app.watching.metrics import measure

@@ -45,7 +45,7 @@ def render_listing(found: Listing, columns: int) -> str:
 
 
 def _entry(one: Listed, columns: int) -> Iterator[str]:
-    yield f"{readable(one.path)}  {_state(one)}{_date(one)}"
+    yield f"{readable(one.path)}  {say_state(one)}{_date(one)}"
     for text in _said(one):
         yield from wrap_text(readable(text), columns, first=_INDENT, rest=_INDENT * 2)
 
@@ -61,20 +61,22 @@ def _said(one: Listed) -> Iterator[str]:
     if one.kind is ListedKind.MERGED:
         yield f"of {', '.join(one.environments)}"
     elif one.environments:
-        yield _environments(one.environments)
+        yield say_environments(one.environments)
     if one.headline:
         yield one.headline
     elif one.kind is ListedKind.STUDY and one.runs and not one.decided:
         yield f"not decided yet: pgstrata show {one.path}, or list --decide"
 
 
-def _environments(names: tuple[str, ...]) -> str:
+def say_environments(names: tuple[str, ...]) -> str:
+    """The first few, which begin with the baseline."""
     left = len(names) - _MOST_ENVIRONMENTS
     said = [f"{names[0]} (baseline)", *names[1:_MOST_ENVIRONMENTS], *([f"{left} more"] if left > 0 else [])]
     return ", ".join(said)
 
 
-def _state(one: Listed) -> str:
+def say_state(one: Listed) -> str:
+    """Its kind, unless it is a study, and how far it is."""
     kind = "" if one.kind is ListedKind.STUDY else f"{one.kind}, "
     runs = ""
     if one.runs is not None:
@@ -100,19 +102,22 @@ def _date(one: Listed) -> str:
 
 
 def _notes(found: Listing, columns: int) -> Iterator[str]:
-    texts = []
+    for text in listing_notes(found):
+        yield from wrap_text(text, columns, first="", rest="")
+
+
+def listing_notes(found: Listing) -> Iterator[str]:
+    """Sentences on what is missing in the list, and why."""
     if not found.entries:
-        texts.append(
+        yield readable(
             f"No study, bundle or archive in {found.folder} or up to {count(found.depth, 'folder')} below it. "
             "`pgstrata try` and `pgstrata run` make studies, `pgstrata watch` archives."
         )
     if found.unread:
         more = f" and {len(found.unread) - 1} more" if len(found.unread) > 1 else ""
-        texts.append(f"Not looked into, because it cannot be read: {found.unread[0]}{more}")
+        yield readable(f"Not looked into, because it cannot be read: {found.unread[0]}{more}")
     if found.cut:
-        texts.append("There are too many files: not all were looked at. Name a folder further below.")
-    for text in texts:
-        yield from wrap_text(readable(text), columns, first="", rest="")
+        yield "There are too many files: not all were looked at. Name a folder further below."
 
 
 def listing_json(found: Listing) -> str:

@@ -64,7 +64,9 @@ def name_query(text: str, width: int = _QUERY_WIDTH) -> str:
 
 def readable(text: str) -> str:
     """In one line, with a question mark for what cannot be printed."""
-    return " ".join("".join(mark if mark.isprintable() or mark.isspace() else "?" for mark in text).split())
+    if not text.isprintable():
+        text = "".join(mark if mark.isprintable() or mark.isspace() else "?" for mark in text)
+    return " ".join(text.split())
 
 
 def choose_unit(seconds: float) -> tuple[float, str]:
