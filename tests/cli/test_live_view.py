@@ -35,6 +35,11 @@ def _utc(monkeypatch):
     time.tzset()
 
 
+def plain_text(line):
+    """A line without its paints."""
+    return "".join(piece.text for piece in line)
+
+
 def second(number, counts, blocked=None, commits=100.0, uses=None):
     return RecordedSecond(
         moment=START + number,
@@ -85,7 +90,7 @@ def incident(kind=IncidentKind.SLOWER):
 
 
 def shown(state, columns=80, rows=24, choice=None):
-    return ["".join(piece.text for piece in line) for line in draw(state, choice or Choice(), columns, rows)]
+    return [plain_text(line) for line in draw(state, choice or Choice(), columns, rows)]
 
 
 def text_of(state, columns=80, rows=24, choice=None):
