@@ -17,13 +17,12 @@ from pgstrata.report.blocks.model import (
     Fact,
     Facts,
     Paragraph,
-    Remark,
     Section,
     Table,
     Tone,
-    end,
 )
-from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.json.documents import pick_fields, render_document
+from pgstrata.report.live.frame import archive_document, archive_json
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.tables import title_of
 from pgstrata.report.live.words import say_dated, say_window
@@ -49,14 +48,14 @@ _CHANCE: Final = "Of the pairs that are called associated, at most one in twenty
 def make_associations_document(associated: Associated, version: str) -> Document:
     """The document of `correlate`."""
     found = associated.found
-    return Document(
-        name=f"Archive {associated.archive}",
-        title=f"Which waits go with what, from {say_window(found.span)}?",
-        summary=f"{say_dated(found.span)}, in steps of {render_duration(found.step)}",
-        answer=tuple(Paragraph(end(text)) for text in answer_sentences(associated)),
-        doubts=tuple(map(Remark, (*doubt_sentences(associated), *say_limits(associated.facts.limits)))),
-        sections=tuple(_sections(associated)),
-        colophon=f"pgstrata {version}",
+    return archive_document(
+        associated.archive,
+        f"Which waits go with what, from {say_window(found.span)}?",
+        f"{say_dated(found.span)}, in steps of {render_duration(found.step)}",
+        answer=answer_sentences(associated),
+        doubts=(*doubt_sentences(associated), *say_limits(associated.facts.limits)),
+        sections=_sections(associated),
+        version=version,
     )
 
 
@@ -221,11 +220,9 @@ def associations_json(associated: Associated) -> str:
     found = associated.found
     return render_document(
         {
-            "schema": SCHEMA,
-            "archive": associated.archive,
-            "answer": list(answer_sentences(associated)),
-            "warnings": list(doubt_sentences(associated)),
-            "limits": list(associated.facts.limits),
+            **archive_json(
+                associated.archive, associated.facts, answer_sentences(associated), doubt_sentences(associated)
+            ),
             "window": pick_fields(found, "begin=span.begin end=span.end"),
             **pick_fields(found, _HEAD),
             "tested": len(found.rows),

@@ -13,14 +13,13 @@ from pgstrata.report.blocks.model import (
     Facts,
     Listing,
     Paragraph,
-    Remark,
     Section,
     Tone,
-    end,
 )
 from pgstrata.report.figures.live import draw_courses
 from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.events import event_lines
+from pgstrata.report.live.frame import archive_document, recorded_from
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.relations import horizon_blocks, relation_changes
 from pgstrata.report.live.tables import (
@@ -57,14 +56,14 @@ _HOST = "Only what changed is shown, the largest change first."
 def make_explanation(found: Explained, version: str) -> Document:
     """The document of `explain`."""
     why = found.explanation
-    return Document(
-        name=f"Archive {found.archive}",
-        title=f"Was the server slow from {say_window(why.window.span)}, and why?",
-        summary=f"{say_dated(why.window.span)}, compared with {say_dated(why.comparison.span)}",
-        answer=tuple(Paragraph(end(text)) for text in answer_sentences(found)),
-        doubts=tuple(map(Remark, (*doubt_sentences(found), *say_limits(found.facts.limits)))),
-        sections=tuple(_sections(found)),
-        colophon=f"pgstrata {version}",
+    return archive_document(
+        found.archive,
+        f"Was the server slow from {say_window(why.window.span)}, and why?",
+        f"{say_dated(why.window.span)}, compared with {say_dated(why.comparison.span)}",
+        answer=answer_sentences(found),
+        doubts=(*doubt_sentences(found), *say_limits(found.facts.limits)),
+        sections=_sections(found),
+        version=version,
     )
 
 
@@ -116,8 +115,7 @@ def _told_statements(found: Explained) -> Iterator[str]:
 
 
 def _facts(found: Explained) -> Iterator[Fact]:
-    facts, why = found.facts, found.explanation
-    yield Fact(name="server", value=f"PostgreSQL {readable(facts.facts.get('server_version', 'of unknown version'))}")
-    yield Fact(name="archive", value=f"{found.archive}, {say_dated(facts.span)}")
+    why = found.explanation
+    yield from recorded_from(found.archive, found.facts)
     for name, window in (("window", why.window), ("compared with", why.comparison)):
         yield Fact(name=name, value=f"{say_dated(window.span)}, {say_seen(window)}")

@@ -19,14 +19,13 @@ from pgstrata.report.blocks.model import (
     Facts,
     Listing,
     Paragraph,
-    Remark,
     Section,
     Table,
     Tone,
-    end,
 )
 from pgstrata.report.figures.live import draw_courses
 from pgstrata.report.live.causes import name_cause
+from pgstrata.report.live.frame import archive_document, recorded_from
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.words import (
     local,
@@ -58,14 +57,14 @@ _HOW: Final = (
 def make_incidents(found: Found, version: str) -> Document:
     """The document of `incidents`."""
     span = found.detected.span
-    return Document(
-        name=f"Archive {found.archive}",
-        title=f"When was the server slow, from {say_window(span)}?",
-        summary=f"{say_dated(span)}, {render_duration(found.detected.judged)} of it judged",
-        answer=tuple(Paragraph(end(text)) for text in answer_sentences(found)),
-        doubts=tuple(map(Remark, (*doubt_sentences(found), *say_limits(found.facts.limits)))),
-        sections=tuple(_sections(found)),
-        colophon=f"pgstrata {version}",
+    return archive_document(
+        found.archive,
+        f"When was the server slow, from {say_window(span)}?",
+        f"{say_dated(span)}, {render_duration(found.detected.judged)} of it judged",
+        answer=answer_sentences(found),
+        doubts=(*doubt_sentences(found), *say_limits(found.facts.limits)),
+        sections=_sections(found),
+        version=version,
     )
 
 
@@ -290,9 +289,6 @@ def _came(change: DemandChange, found: Found) -> str:
 
 
 def _facts(found: Found) -> Iterator[Fact]:
-    yield Fact(
-        name="server", value=f"PostgreSQL {readable(found.facts.facts.get('server_version', 'of unknown version'))}"
-    )
-    yield Fact(name="archive", value=f"{found.archive}, {say_dated(found.facts.span)}")
+    yield from recorded_from(found.archive, found.facts)
     if found.detected.days:
         yield Fact(name="usual", value=f"the last hour, and the same time of {found.detected.days} former days")

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pgstrata.model.explanation import Explained
 from pgstrata.model.incidents import Found, Incident
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.live.frame import archive_json
 from pgstrata.report.live.incidents import answer_sentences, doubt_sentences, say_begun, say_ended, say_first_cause
 from pgstrata.report.live.json import cause_json
 
@@ -22,11 +23,7 @@ def incidents_json(found: Found) -> str:
     detected = found.detected
     return render_document(
         {
-            "schema": SCHEMA,
-            "archive": found.archive,
-            "answer": list(answer_sentences(found)),
-            "warnings": list(doubt_sentences(found)),
-            "limits": list(found.facts.limits),
+            **archive_json(found.archive, found.facts, answer_sentences(found), doubt_sentences(found)),
             "window": pick_fields(detected.span, "begin end"),
             "seconds": detected.seconds,
             "judged": detected.judged,

@@ -8,9 +8,10 @@ from typing import Any, Final
 from pgstrata.model.archive import SessionClass
 from pgstrata.model.causes import Cause
 from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, RootBlocker, WindowFacts
-from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.json.documents import pick_fields, render_document
 from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.causes import say_cause
+from pgstrata.report.live.frame import archive_json
 from pgstrata.report.live.relations import change_json, horizon_json
 from pgstrata.report.live.words import doubt_sentences
 
@@ -27,12 +28,8 @@ def explanation_json(found: Explained) -> str:
     why = found.explanation
     return render_document(
         {
-            "schema": SCHEMA,
-            "archive": found.archive,
+            **archive_json(found.archive, found.facts, answer_sentences(found), doubt_sentences(found)),
             "outcome": why.outcome.value,
-            "answer": list(answer_sentences(found)),
-            "warnings": list(doubt_sentences(found)),
-            "limits": list(found.facts.limits),
             "causes": [cause_json(cause, found.texts) for cause in why.causes],
             "window": window_json(why.window),
             "comparison": window_json(why.comparison),

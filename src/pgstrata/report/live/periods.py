@@ -18,15 +18,14 @@ from pgstrata.report.blocks.model import (
     Facts,
     Listing,
     Paragraph,
-    Remark,
     Section,
     Table,
     Tone,
-    end,
 )
 from pgstrata.report.figures.live import draw_courses
-from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.json.documents import pick_fields, render_document
 from pgstrata.report.live.events import event_lines
+from pgstrata.report.live.frame import archive_document, archive_json, recorded_from
 from pgstrata.report.live.json import blocker_json, calls_json, figure_json, load_row_json, window_json
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.relations import change_json, horizon_blocks, horizon_json, relation_changes
@@ -91,14 +90,14 @@ _FIRST: Final = ("seconds", "calls")
 def make_periods_document(found: FoundPeriods, version: str) -> Document:
     """The document of `window --against`."""
     both = found.periods
-    return Document(
-        name=f"Archive {found.archive}",
-        title=f"The server from {say_window(both.window.span)}, beside {say_dated(both.comparison.span)}",
-        summary=f"{say_dated(both.window.span)}, compared with {say_dated(both.comparison.span)}",
-        answer=tuple(Paragraph(end(text)) for text in periods_sentences(found)),
-        doubts=tuple(map(Remark, periods_doubts(found))),
-        sections=tuple(_sections(found)),
-        colophon=f"pgstrata {version}",
+    return archive_document(
+        found.archive,
+        f"The server from {say_window(both.window.span)}, beside {say_dated(both.comparison.span)}",
+        f"{say_dated(both.window.span)}, compared with {say_dated(both.comparison.span)}",
+        answer=periods_sentences(found),
+        doubts=periods_doubts(found),
+        sections=_sections(found),
+        version=version,
     )
 
 
@@ -265,8 +264,7 @@ def _say_total(name: str, value: float) -> str:
 
 def _facts(found: FoundPeriods) -> Iterator[Fact]:
     both = found.periods
-    yield Fact(name="server", value=f"PostgreSQL {readable(found.facts.facts.get('server_version', 'unknown'))}")
-    yield Fact(name="archive", value=f"{found.archive}, {say_dated(found.facts.span)}")
+    yield from recorded_from(found.archive, found.facts)
     for name, window in (("window", both.window), ("comparison window", both.comparison)):
         yield Fact(name=name, value=f"{say_dated(window.span)}, {say_seen(window)}")
 
@@ -276,11 +274,7 @@ def periods_json(found: FoundPeriods) -> str:
     both = found.periods
     return render_document(
         {
-            "schema": SCHEMA,
-            "archive": found.archive,
-            "answer": list(periods_sentences(found)),
-            "warnings": list(periods_doubts(found)),
-            "limits": list(found.facts.limits),
+            **archive_json(found.archive, found.facts, periods_sentences(found), periods_doubts(found)),
             "window": window_json(both.window),
             "comparison": window_json(both.comparison),
             "changes": [figure_json(change) for change in (both.throughput, both.load, both.time)],

@@ -16,18 +16,15 @@ from pgstrata.report.blocks.model import (
     ColumnPlace,
     Details,
     Document,
-    Fact,
     Facts,
     Listing,
-    Paragraph,
-    Remark,
     Section,
     Table,
-    end,
 )
 from pgstrata.report.figures.live import draw_courses
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
 from pgstrata.report.live.events import event_lines
+from pgstrata.report.live.frame import archive_document, recorded_from
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.relations import horizon_blocks, horizon_json, relation_shares, use_json
 from pgstrata.report.live.tables import blockers_table, say_amount, texts_table, title_of
@@ -53,14 +50,14 @@ _USE: Final = "calls seconds rows blocks_hit blocks_read wal_bytes"
 def make_profile_document(found: Profiled, version: str) -> Document:
     """The document of `window`."""
     profile = found.profile
-    return Document(
-        name=f"Archive {found.archive}",
-        title=f"The server from {say_window(profile.window.span)}",
-        summary=f"{say_dated(profile.window.span)}, {say_seen(profile.window)}",
-        answer=tuple(Paragraph(end(text)) for text in _answer(found)),
-        doubts=tuple(map(Remark, say_limits(found.facts.limits))),
-        sections=tuple(_sections(found)),
-        colophon=f"pgstrata {version}",
+    return archive_document(
+        found.archive,
+        f"The server from {say_window(profile.window.span)}",
+        f"{say_dated(profile.window.span)}, {say_seen(profile.window)}",
+        answer=_answer(found),
+        doubts=say_limits(found.facts.limits),
+        sections=_sections(found),
+        version=version,
     )
 
 
@@ -127,9 +124,7 @@ def _sections(found: Profiled) -> Iterator[Block]:
     table = texts_table(keys, texts)
     if table is not None:
         yield Details("Texts of the statements", (table,))
-    server = Fact(name="server", value=f"PostgreSQL {readable(found.facts.facts.get('server_version', 'unknown'))}")
-    archive = Fact(name="archive", value=f"{found.archive}, {say_dated(found.facts.span)}")
-    yield Section("Recorded from", (Facts((server, archive)),))
+    yield Section("Recorded from", (Facts(tuple(recorded_from(found.archive, found.facts))),))
 
 
 def _shares(title: str, shares: Sequence[LoadShare], name: Callable[[LoadShare], str], load: float) -> Table:

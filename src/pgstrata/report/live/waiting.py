@@ -12,16 +12,14 @@ from pgstrata.report.blocks.model import (
     ColumnPlace,
     Details,
     Document,
-    Fact,
     Facts,
     Paragraph,
-    Remark,
     Section,
     Table,
     Tone,
-    end,
 )
-from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.json.documents import pick_fields, render_document
+from pgstrata.report.live.frame import archive_document, archive_json, recorded_from
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.tables import texts_table
 from pgstrata.report.live.words import (
@@ -56,14 +54,14 @@ _ROW: Final = (
 def make_waits_document(found: FoundWaits, version: str) -> Document:
     """The document of `window --event`."""
     waits = found.waits
-    return Document(
-        name=f"Archive {found.archive}",
-        title=f"Which statements waited for {_events(found)} from {say_window(waits.window.span)}?",
-        summary=f"{say_dated(waits.window.span)}, {say_seen(waits.window)}",
-        answer=tuple(Paragraph(end(text)) for text in _answer(found)),
-        doubts=tuple(map(Remark, (*window_doubts("window", waits.window), *say_limits(found.facts.limits)))),
-        sections=tuple(_sections(found)),
-        colophon=f"pgstrata {version}",
+    return archive_document(
+        found.archive,
+        f"Which statements waited for {_events(found)} from {say_window(waits.window.span)}?",
+        f"{say_dated(waits.window.span)}, {say_seen(waits.window)}",
+        answer=_answer(found),
+        doubts=(*window_doubts("window", waits.window), *say_limits(found.facts.limits)),
+        sections=_sections(found),
+        version=version,
     )
 
 
@@ -109,9 +107,7 @@ def _sections(found: FoundWaits) -> Iterator[Block]:
     table = texts_table((row.statement or "" for row in waits.rows), texts)
     if table is not None:
         yield Details("Texts of the statements", (table,))
-    server = Fact(name="server", value=f"PostgreSQL {readable(found.facts.facts.get('server_version', 'unknown'))}")
-    archive = Fact(name="archive", value=f"{found.archive}, {say_dated(found.facts.span)}")
-    yield Section("Recorded from", (Facts((server, archive)),))
+    yield Section("Recorded from", (Facts(tuple(recorded_from(found.archive, found.facts))),))
 
 
 def _table(found: FoundWaits) -> Table:
@@ -177,11 +173,7 @@ def waits_json(found: FoundWaits) -> str:
     shown = {row.statement for row in waits.rows}
     return render_document(
         {
-            "schema": SCHEMA,
-            "archive": found.archive,
-            "answer": list(_answer(found)),
-            "warnings": list(window_doubts("window", waits.window)),
-            "limits": list(found.facts.limits),
+            **archive_json(found.archive, found.facts, _answer(found), window_doubts("window", waits.window)),
             "window": pick_fields(waits.window, "begin=span.begin end=span.end seen looks unit"),
             "events": [{"event": event, "samples": samples} for event, samples in waits.events],
             **pick_fields(waits, "at_least load elsewhere"),
