@@ -307,3 +307,10 @@ def test_the_site_has_each_page_of_the_manual_in_its_navigation():
         str(path.relative_to(ROOT)) for folder in ("docs", "docs/reference") for path in (ROOT / folder).glob("*.md")
     }
     assert pages <= set(named)
+
+
+def test_no_page_has_marks_of_an_unfinished_merge():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").rglob("*.md")]
+    assert len(pages) > 40
+    marks = re.compile(r"^(?:<{7} |>{7} |={7}$)", re.MULTILINE)
+    assert not [page.relative_to(ROOT) for page in pages if marks.search(page.read_text())]
