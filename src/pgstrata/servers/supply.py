@@ -50,6 +50,12 @@ def address_of(spec: ServerSpec, environ: Mapping[str, str]) -> Address:
     )
 
 
+_ASKS_PRO: Final = (
+    "SELECT 1 FROM pg_catalog.pg_proc "
+    "WHERE proname = 'pgpro_version' AND pronamespace = 11"  # pg_catalog, in all versions
+)
+
+
 @dataclass(frozen=True, slots=True)
 class RunningSource:
     """Implements `ports.ServerSource` for `dsn:` levels: asks the server what it is."""
@@ -59,11 +65,17 @@ class RunningSource:
 
     def resolve(self, spec: ServerSpec) -> Build:
         """What the server says of itself; there is no prefix and no digest."""
-        text = self.sql.query(address_of(spec, self.environ), "SELECT pg_catalog.version()").value()
+        address = address_of(spec, self.environ)
+        text = self.sql.query(address, "SELECT pg_catalog.version()").value()
+        version = parse_server_version(text)
+        # Postgres Pro calls itself PostgreSQL there.
+        if self.sql.query(address, _ASKS_PRO).rows:
+            own = parse_server_version(self.sql.query(address, "SELECT pg_catalog.pgpro_version()").value())
+            version = replace(version, fork=f"Postgres Pro {own.text}")
         return Build(
             spec=spec,
             prefix="",
-            version=parse_server_version(text),
+            version=version,
             supplier=f"running server {spec.value}",
             compiler=parse_compiler(text),
             configure="",
