@@ -337,6 +337,7 @@ class ServerLayer:
             "server.system": dict(build.spec.build).get("system", ""),
             "server.digest": build.digest,
             **({"server.origin": build.origin} if build.origin else {}),
+            **({"server.fork": build.version.fork} if build.version.fork else {}),
             "server.block_size": row["block_size"],
             "server.wal_block_size": row["wal_block_size"],
             "initdb.data_checksums": row["checksums"],
