@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,7 +20,8 @@ PLANNED_SIDES: Final = ("quiet", "busy")
 DESIGNS: Final = ("paired", "free", "runs")
 WORKLOADS: Final = ("select-only", "simple-update")
 CLIENTS: Final = (1, 2, 4, 8, 16)
-FOR_SHARES: Final = 150
+# Of a condition, in equal parts of the kinds that are asked about; and of each kind that shows nothing but the truth.
+FOR_CONDITION: Final = 150
 FOR_VALIDATION: Final = 24
 EXPERIMENT: Final = """
 question = "How soon is it seen?"
@@ -120,18 +122,24 @@ QUESTIONS: Final = (
 )
 
 
+def for_shares(workload: str) -> int:
+    """Visits of one kind that is asked about, until shares are complete: its part of those of the condition."""
+    return math.ceil(FOR_CONDITION / len({each.kind for each in QUESTIONS if each.workload == workload}))
+
+
 def wanted_visits(condition: Condition, kind: str) -> int:
     """Visits until a row is complete; 0 for what nothing is made of."""
     asked = any(each.kind == kind and each.workload == condition.workload for each in QUESTIONS)
+    shares = for_shares(condition.workload)
     if condition.workload not in KINDS[kind]:
         return 0
     if condition.workload != "select-only":
         fits = asked and (condition.design, condition.side) == ("paired", "quiet") and kind != EQUAL
-        return FOR_SHARES if fits and condition.clients in {2, 4} else 0
+        return shares if fits and condition.clients in {2, 4} else 0
     if condition.design == "runs":
-        return FOR_SHARES if asked and condition.clients == 2 else 0
+        return shares if asked and condition.clients == 2 else 0
     if asked and condition.clients in {2, 4}:
-        return FOR_SHARES
+        return shares
     return FOR_VALIDATION if kind == EQUAL or condition.clients in {2, 4, 16} else 0
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from bank import long_runs
 from bank.components import Scatter
-from bank.conditions import FOR_SHARES, FOR_VALIDATION, QUESTIONS, Condition, planned_tasks, title_of
+from bank.conditions import FOR_CONDITION, FOR_VALIDATION, QUESTIONS, Condition, planned_tasks, title_of
 from bank.replay import Share
 from bank.rows import Row, Visits, background_of, truth_of, truths
 from bank.studies import LiveStudy
@@ -38,7 +38,8 @@ for 2 %, of 0.5 % for 1 %.
   the estimate from the other half of the visits, looked at once; it has an error of its own, which lowers this share.
 - **As recorded**: right within the goal where studies are stretches of the recording, not visits drawn one by one.
 - Brackets hold 95 %, by drawing stretches of five visits. A goal is reached ("ok") with 95 % in both shares.
-- Rows with fewer than {shares} visits are not complete, and say little.
+- {shares} visits of a condition are wanted, in equal parts of the kinds of pairs that are asked about. Rows with fewer
+  are not complete, and say little.
 """
 LONG_RUNS: Final = """
 Beside it, **simulated**: three runs of 30 minutes of one environment, then three of the other, judged by Welch's test
@@ -73,7 +74,7 @@ def write_page(
 ) -> None:
     """The whole page anew."""
     parts = [
-        HEAD.format(state=_state(bank), shares=FOR_SHARES),
+        HEAD.format(state=_state(bank), shares=FOR_CONDITION),
         *_minutes(bank, rows),
         LIVE,
         *_live(studies),

@@ -13,12 +13,12 @@ from bank.components import Scatter, scatter_of
 from bank.conditions import (
     DESIGNS,
     EQUAL,
-    FOR_SHARES,
     KINDS,
     QUESTIONS,
     SIDES,
     Condition,
     Question,
+    for_shares,
     planned_tasks,
     wanted_visits,
 )
@@ -87,7 +87,7 @@ def rows_of(bank: Visits, draws: Draws) -> Iterator[Row]:
                 continue
             minutes = question.minutes.get(condition.side)
             visits = bank.get(condition, {}).get(question.kind, ())
-            wanted = wanted_visits(condition, question.kind) or FOR_SHARES
+            wanted = wanted_visits(condition, question.kind) or for_shares(condition.workload)
             asked = condition in planned and condition.clients in {2, 4} and minutes is not None
             if visits or asked:
                 yield _row(condition, question, minutes, wanted, visits, draws)
