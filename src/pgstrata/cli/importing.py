@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pgstrata.app.importing import ImportTask, import_results
+from pgstrata.app.new_files import name_after
 from pgstrata.errors import UsageError
 from pgstrata.importers.assemble import ImportQuestion
 from pgstrata.importers.formats import FORMATS
@@ -38,7 +39,7 @@ def import_and_tell(
         pattern=parse_pattern(pattern) if pattern is not None else None,
         terms=ReadingTerms(columns=_names(columns), index=_names(index), metrics=_names(metric), compared=compared),
         question=ImportQuestion(compared=compared, repeat=repeat, repeats=_repeats_of(repeats)),
-        output=output or Path(f"{paths[0].resolve().name.partition('.')[0]}-observations.csv"),
+        output=output or Path(f"{name_after(paths[0]).partition('.')[0]}-observations.csv"),
     )
     done = import_results(task)
     summary = ImportSummary(
