@@ -45,6 +45,7 @@ def import_and_tell(
     summary = ImportSummary(
         file=str(done.output), observations=done.assembled.observations, compared=done.assembled.compared,
         cells=done.assembled.cells, differing=done.assembled.differing, asked=repeats is not None,
+        by_order=task.question.repeats is Repeats.IN_TURNS and not done.assembled.repeat,
         files=done.files, logs=done.logs, unfit=done.unfit,
         left_out=[(each.where, each.what) for each in done.left_out],
     )  # fmt: skip
