@@ -398,6 +398,8 @@ def test_where_sessions_ran_is_told():
         "Sessions were paired with CPUs: client and backend shared one, the same in all environments of a visit; "
         "the unlogged stretches ran free"
     )
+    by_run = Design(cell="c", interleave=Interleave.RUNS, placement=Placement.PAIRED)
+    assert say_placement(by_run).endswith("; all figures are of paired sessions, free ones were not measured")
     free = Design(cell="c", interleave=Interleave.RUNS, free_because=Reason(code="rate_free"))
     assert say_placement(free) == "Sessions ran where the kernel put them: at a fixed rate CPUs are not the limit"
     assert say_placement(Design(cell="c", interleave=Interleave.RUNS)) == ""

@@ -243,7 +243,11 @@ def say_placement(design: Design) -> str:
     if design.placement is Placement.PAIRED:
         return (
             "Sessions were paired with CPUs: client and backend shared one, the same in all environments of a visit"
-            + ("; the unlogged stretches ran free" if design.sliced else "")
+            + (
+                "; the unlogged stretches ran free"
+                if design.sliced
+                else "; all figures are of paired sessions, free ones were not measured"
+            )
         )
     if design.free_because is None:
         return ""
