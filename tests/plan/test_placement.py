@@ -143,6 +143,13 @@ def test_a_level_of_an_environment_goes_before_the_cell():
     assert design.pairs(replace(levels[0], placement=Placement.AUTO)) is (design.placement is Placement.PAIRED)
 
 
+@pytest.mark.parametrize("asked", [Placement.FREE, Placement.PAIRED])
+def test_what_all_environments_ask_for_is_the_design_of_the_cell(asked):
+    assert chosen(environments=everywhere(placement=asked)) == (asked, None)
+    assert chosen(replace(CELL, placement=Placement.FREE), everywhere(placement=asked)) == (asked, None)
+    assert chosen(environments=everywhere(placement=Placement.AUTO)) == (Placement.PAIRED, None)
+
+
 @given(st.integers(1, 200), st.integers(1, 64), st.integers(0, 2**32))
 def test_sessions_are_dealt_evenly_and_the_seed_decides_to_which(sessions, cpus, seed):
     places = deal(sessions, cpus, seed)

@@ -37,7 +37,13 @@ def choose_placement(
     workloads: Mapping[str, Workload],
     drivers: Mapping[str, Capabilities],
 ) -> tuple[Placement, Reason | None]:
-    """Free or paired, and why not paired where nobody asked for either."""
+    """Free or paired, and why not paired where nobody asked for either.
+
+    What all environments ask for goes before what the cell does, as it does in each of them (`Design.pairs`).
+    """
+    asked = {each.placement or Placement.AUTO for each in experiment.environments}
+    if len(asked) == 1 and Placement.AUTO not in asked:
+        return asked.pop(), None
     if cell.placement is not Placement.AUTO:
         return cell.placement, None
     against = next(iter(hindrances(experiment, cell, workloads, drivers)), None)
