@@ -91,7 +91,7 @@ def test_what_environments_of_one_name_do_not_have_in_common_is_named(change, na
 def test_another_length_of_runs_is_named():
     first = make_part("a")
     (cell,) = first.study.plan.experiment.cells
-    assert merge(first, make_part("bb", cells=(replace(cell, run=5.0),))).unlike == (f"length of {cell.identity}",)
+    assert merge(first, make_part("bb", cells=(replace(cell, run=5.0),))).unlike == (f"run ({cell.identity})",)
 
 
 @pytest.mark.parametrize(

@@ -297,7 +297,7 @@ def _differing(one: Experiment, other: Experiment) -> Iterator[str]:
         yield from (name for name in {**known, **given} if known.get(name) != given.get(name))
     for cell, again in zip(one.cells, other.cells, strict=True):
         if (cell.run, cell.warmup) != (again.run, again.warmup):
-            yield f"length of {cell.identity}"
+            yield f"run ({cell.identity})"
 
 
 def _described(environment: Environment) -> Mapping[str, str]:
