@@ -9,7 +9,7 @@ from fake_clock import FakeClock
 from pgstrata.app import boots as room
 from pgstrata.app.boots import HostBoots
 from pgstrata.boots.menu import BootMenu, InstalledKernel
-from pgstrata.errors import BootFailedError, HostLostError
+from pgstrata.errors import BootFailedError, HostLostError, HostNotFitError
 from pgstrata.model.boot import Boot
 from pgstrata.model.experiment import HostKind, HostSpec
 from pgstrata.system.boots import BOOTED, OTHERWISE, BootWay, boot_change, plain_reboot
@@ -163,6 +163,13 @@ def test_each_boot_of_a_study_is_told_from_the_others_by_its_words(far):
     boots = boots_of(far, SIXONE, BARE, DEFAULT)
     read = boot_change(boots._boots[DEFAULT]).read
     assert "mitigations=off" in read.arguments
+
+
+def test_a_default_line_that_has_the_words_of_a_boot_is_refused_before_anything_is_booted(far, monkeypatch):
+    monkeypatch.setattr(room, "observe_menu", lambda *_: replace(MENU, line="root=/dev/vda mitigations=off"))
+    with pytest.raises(HostNotFitError, match="already has mitigations=off"):
+        boots_of(far, DEFAULT, BARE)
+    assert far.log == []
 
 
 def test_one_that_a_killed_pgstrata_left_in_another_kernel_is_brought_home_first(far):

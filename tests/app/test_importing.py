@@ -54,8 +54,22 @@ def test_links_to_folders_are_not_followed_and_order_is_that_of_names(task, tmp_
     (task.paths[0] / "z.txt").write_text("")
     (task.paths[0] / "a" / "deeper").mkdir()
     (task.paths[0] / "a" / "deeper" / "x.txt").write_text("")
-    found = [path.relative_to(task.paths[0]).as_posix() for path in importing._list_below(task.paths[0])]
-    assert found == ["z.txt", "a/run0.txt", "a/run1.txt", "a/deeper/x.txt", "b/run0.txt", "b/run1.txt"]
+    (task.paths[0] / "circle").symlink_to("circle")
+    (task.paths[0] / "b" / "crashed").mkdir()
+    files, passed = importing._list_below(task.paths[0])
+    found = [path.relative_to(task.paths[0]).as_posix() for path in files]
+    assert found == ["circle", "z.txt", "a/run0.txt", "a/run1.txt", "a/deeper/x.txt", "b/run0.txt", "b/run1.txt"]
+    assert [path.name for path, _ in passed] == ["again", "crashed"]
+
+
+def test_folders_that_were_passed_over_are_named_with_the_reason(task):
+    (task.paths[0] / "again").symlink_to(task.paths[0] / "a")
+    (task.paths[0] / "c").mkdir()
+    left_out = import_results(task).left_out
+    assert [(each.where, each.what) for each in left_out] == [
+        ("again", "a link to a folder is not followed"),
+        ("c", "the folder is empty"),
+    ]
 
 
 def test_logs_count_among_the_bytes_that_are_read(task, monkeypatch):
@@ -82,7 +96,9 @@ def test_root_lists_the_folder_of_another_user_as_that_user(task, open_folder):
     for path in (theirs, theirs / "a", *(theirs / "a").iterdir()):
         os.chown(path, 65534, 65534)
     (theirs / "c").mkdir(mode=0o700)
-    assert {path.parent.name for path in importing._list_below(theirs)} == {"a"}
+    files, passed = importing._list_below(theirs)
+    assert {path.parent.name for path in files} == {"a"}
+    assert {path.name: why for path, why in passed} == dict.fromkeys("bc", "the folder may not be entered")
     write_results(open_folder / "shared")
     (open_folder / "shared").chmod(0o777)
     with pytest.raises(UsageError, match="other users may write"):

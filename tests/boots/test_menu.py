@@ -8,6 +8,7 @@ from pgstrata.boots.menu import (
     BootMenu,
     InstalledKernel,
     choose_boot,
+    choose_boots,
     parse_bootctl,
     parse_grub,
     parse_menu,
@@ -148,6 +149,13 @@ def test_words_of_the_command_line_are_given_by_kexec_and_those_of_other_boots_a
     assert found.line == "root=UUID=0aa1 ro quiet mitigations=off"
     assert found.unwanted == ("isolcpus=1",)
     assert found.text == "6.12.48+deb13-amd64 mitigations=off"
+
+
+def test_words_that_the_default_line_has_are_refused():
+    words = Boot(options=("quiet", "mitigations=off"))
+    with pytest.raises(HostNotFitError, match="default command line of ssh:db1 already has quiet$"):
+        choose_boots(MENU, (Boot(), words), "ssh:db1")
+    assert len(choose_boots(MENU, (Boot(), Boot(options=("mitigations=off",))), "ssh:db1")) == 2
 
 
 def test_a_kernel_that_is_not_there_is_refused_with_those_that_are():

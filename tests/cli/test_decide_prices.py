@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,15 @@ def test_the_rule_for_throughput_judges_value(ratio, price, verdict):
 def test_without_the_price_of_the_baseline_nothing_is_compared():
     worth = find_table_worth(paired(1.1), {"b": prices(1, 1)["b"]})
     assert (worth.findings, worth.unpriced) == ((), ("a",))
+
+
+def test_without_any_shared_block_values_are_too_few_and_not_too_early():
+    text = "block,environment,value\n1,a,1000\n2,b,1100\n"
+    answer = decide_import(parse_table(text, "r.csv", metric="tps"), ImportTerms(baseline="a"))
+    both = prices(1, 1)
+    said = render_decision(replace(answer, worth=find_table_worth(answer, both), prices=both))
+    assert "Value for money of b: too few values to tell; an hour of it costs as much." in " ".join(said.split())
+    assert "too early" not in said
 
 
 @pytest.mark.parametrize(

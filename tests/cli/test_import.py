@@ -61,6 +61,19 @@ def test_without_time_stamps_turns_are_believed_and_become_blocks(folder):
     assert {row["block"] for row in rows(folder)} == {"run1", "run2", "run3"}
 
 
+def test_blocks_by_order_alone_are_doubted_where_results_are_missing(tmp_path):
+    finished = (FOREIGN / "serverscamp/aws/bench100/run1.txt").read_text()
+    for name, text in (("a", finished * 3), ("b", f"{finished}pgbench (18.3)\nstarting vacuum...end.\n{finished}")):
+        (tmp_path / "results" / name).mkdir(parents=True)
+        (tmp_path / "results" / name / "all.txt").write_text(text)
+    asked = ("results", "--format", "pgbench", "--pattern", "{provider}/*.txt", "--repeats", "in-turns")
+    done = bring(tmp_path, *asked)
+    assert "! Blocks follow from the order of the results alone, and some are missing" in done.stdout, done.stderr
+    (tmp_path / "out.csv").unlink()
+    (tmp_path / "results" / "b" / "all.txt").write_text(finished * 3)
+    assert "order of the results alone" not in bring(tmp_path, *asked).stdout
+
+
 def test_what_is_not_finished_or_does_not_fit_is_named_and_the_list_is_bounded(folder):
     (folder / "results/aws/bench100/run4.txt").write_text("pgbench (18.3)\nstarting vacuum...end.\n")
     for number in range(30):

@@ -172,6 +172,15 @@ def test_bundles_can_be_merged(place):
     assert document(place, "two")["types"][0]["effect"] is None
 
 
+def test_anonymous_bundles_of_two_machines_are_two_hosts(place):
+    ids = {"anon1": "f5855e79-98fc-4e3d-b424-5a565c576444", "anon22": "0c9e2b1d-7a41-4f7e-9d5e-2b1f0a6c3d88"}
+    for name, boot in ids.items():
+        write(place, name, 1000, 1.1, blocks=4, boot=boot)
+        run(place, "bundle", name, "-o", f"{name}.tar.xz", "--anonymous")
+    run(place, "merge", *(f"{name}.tar.xz" for name in ids), "-o", "anonymous")
+    assert [part["name"] for part in document(place, "anonymous")["parts"]] == list(ids)
+
+
 def refused(place, *arguments, code=2):
     done = pgstrata(place, "merge", *arguments, "-o", "none")
     assert done.returncode == code
@@ -189,6 +198,10 @@ def test_what_cannot_be_one_study_is_refused(place):
     assert "two studies are called a" in refused(place, "a", "a=bb")
     assert "there is no study here" in refused(place, "a", "missing", code=1)
     assert "cannot be the name of a part" in refused(place, "../x=a", "bb")
+    (place / "loop").symlink_to("loop")
+    assert "there is no study here" in refused(place, "loop", "bb", code=1)
+    many = [f"part{number}=a" for number in range(101)]
+    assert "101 studies are too many" in refused(place, *many)
     assert "this path exists already" in pgstrata(place, "merge", "a", "bb", "-o", "a").stderr
 
 

@@ -17,6 +17,7 @@ def place(tmp_path):
     (tmp_path / "empty.toml").touch()
     (tmp_path / "utf16.toml").write_bytes(GOOD.encode("utf-16"))
     (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
     return tmp_path
 
 
@@ -56,6 +57,8 @@ def place(tmp_path):
         ("watch host=x --archive a --listen 9790", 2, "--listen: '9790' is not an address to listen at\n  -> write"),
         ("watch host=x --archive a --listen-anywhere", 2, "--listen-anywhere needs --listen\n  -> "),
         ("init good.toml", 2, "good.toml: there is such a file already"),
+        ("import loop --format pgbench", 2, "loop: there is no such file or folder\n  -> "),
+        ("export loop", 2, "loop: the file cannot be read: Too many levels of symbolic links\n  -> "),
     ],
 )
 def test_a_mistake_is_answered_with_its_place_and_a_remedy(place, arguments, code, said):

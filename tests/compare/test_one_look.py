@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pgstrata.compare.gate import import_code
 from pgstrata.compare.one_look import BaselineFrom, ImportTerms, decide_import
-from pgstrata.errors import UsageError
+from pgstrata.errors import ExitCode, UsageError
 from pgstrata.model.answer import ALL_CELLS, Lane, Verdict
 from pgstrata.model.doubts import BlocksLeftOut, NamedDoubt, TooFewBlocks, TooFewValues
 from pgstrata.model.observation import Observation, PairingKey
@@ -562,6 +563,21 @@ def test_blocks_whose_differences_follow_each_other_decide_nothing():
     assert (found.verdict, found.effect, found.decided_at) == (Verdict.INSUFFICIENT, None, None)
     assert codes(found) == ["dependent_values"]
     assert found.warnings[0].blocks == 100
+
+
+def test_looks_after_each_block_that_follow_each_other_decide_nothing_either():
+    rows = [row for pair in zip(seconds("a", 50, 1000, 3), seconds("b", 50, 1300, 4), strict=True) for row in pair]
+    found = headline(rows, dataclasses.replace(ASK, sequential=True))
+    assert (found.verdict, codes(found)) == (Verdict.INSUFFICIENT, ["dependent_values"])
+
+
+def test_steps_are_not_found_in_blocks_that_are_the_seconds_of_one_run_for_each_level():
+    levels = [seconds(name, 60, 1000 + 100 * place, place) for place, name in enumerate("abcd")]
+    rows = [row for block in zip(*levels, strict=True) for row in block]
+    answer = decide(rows, ImportTerms(ordered=True))
+    assert {item.verdict for item in answer.headlines} == {Verdict.INSUFFICIENT}
+    assert answer.axes == ()
+    assert import_code(answer) is ExitCode.UNDECIDED
 
 
 def test_drift_that_both_share_is_no_dependence():

@@ -45,6 +45,8 @@ def test_prices_do_not_change_the_identity_of_a_plan():
         (ARM.replace("1.4464 USD", "-1 USD"), "not an amount with a currency"),
         (ARM.replace("1.4464 USD", "0 USD"), "not an amount with a currency"),
         (ARM.replace("1.4464 USD", "1e400 USD"), "not an amount with a currency"),
+        (ARM.replace("1.4464 USD", f"1{'0' * 300} USD"), "is too small or too large: 1e+300"),
+        (ARM.replace("1.4464 USD", f"0.{'0' * 300}1 USD"), "is too small or too large: 1e-301"),
         (ARM.replace("as_of = 2021-01-15", 'as_of = "2021"'), "has no date"),
         (ARM.replace("as_of = 2021-01-15", "as_of = 2021-01-15T00:00:00"), "has no date"),
         (ARM.replace("as_of = 2021-01-15", ""), "needs per_hour and as_of"),

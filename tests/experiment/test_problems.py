@@ -278,6 +278,12 @@ CASES = {
         "restart",
         "did you mean 'dsn:staging'?",
     ),
+    "a restart of a server that is kept": (
+        'reset = "none"\n[factors]\nserver = ["dsn:a", "dsn:b"]\n' + CELL + '[restart]\n"dsn:a" = "x"\n',
+        8,
+        "restart",
+        'reset = "restart"',
+    ),
     "a restart of a server that is not running": (TWO + CELL + '[restart]\n"18" = "x"\n', 7, "restart", "take it out"),
     "half a command": (
         '[factors]\nserver = ["dsn:a", "dsn:b"]\n' + CELL + '[restart]\n"dsn:a" = \'say "x\'\n',

@@ -8,6 +8,7 @@ from pgstrata.errors import UsageError
 from pgstrata.importers import assemble as assembling
 from pgstrata.importers.assemble import ImportQuestion, assemble
 from pgstrata.importers.formats import FORMATS
+from pgstrata.importers.logs import read_logs
 from pgstrata.importers.results import Placed, ReadingTerms, Result
 from pgstrata.model import codec
 from pgstrata.sources import table
@@ -39,6 +40,10 @@ def test_a_count_of_any_length_is_no_traceback(field):
     assert found.unusable[0][1].startswith("pgbench's summary has no count where one is expected")
     of_script = read("pgbench", f"SQL script 1: x.sql\n - {'9' * 5000} transactions (1%)\n")
     assert of_script.unusable
+
+
+def test_a_log_with_a_count_of_any_length_is_no_log():
+    assert read_logs([f"1777000000 {'9' * 5000} 1 1 1 1\n"], whole=True) is None
 
 
 def test_documents_hold_a_limited_number_of_values(monkeypatch):

@@ -39,6 +39,16 @@ def test_several_runs_of_pgbench_in_a_file_and_one_that_did_not_finish():
     assert second[0] == 2 * lines + 4
 
 
+def test_a_run_that_ended_right_after_its_vacuum_is_not_taken_for_the_beginning_of_the_next():
+    begun = "pgbench (18.3)\nstarting vacuum...end.\n"
+    found = read("pgbench", f"pgbench (PostgreSQL) 18.3\n{begun}{begun}{RUN}")
+    assert values(found, "tps") == [3976.442323]
+    assert found.unusable == (
+        (1, "the run did not finish: it reports no throughput"),
+        (4, "the run did not finish: it reports no throughput"),
+    )
+
+
 def test_runs_of_a_pgbench_without_banner_begin_with_their_vacuum():
     old = "starting vacuum...end.\n" + "\n".join(RUN.splitlines()[1:]) + "\n"
     assert values(read("pgbench", old * 3), "tps") == [3976.442323] * 3

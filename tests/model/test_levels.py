@@ -16,6 +16,8 @@ from pgstrata.model.levels import order_by_number, sort_levels
         ("fill", ("0.25", "0.5", "1")),
         ("buffers", ("128MB", "1GB")),
         ("machine", ("m5.2xlarge", "m5.16xlarge", "m6.2xlarge")),
+        ("machine", ("x07a", "x7a", "x7b", "x10a")),
+        ("machine", ("a2b", f"a{'9' * 4999}b", f"a{'9' * 5000}b")),
     ],
 )
 def test_levels_are_sorted_whatever_order_they_come_in(name, levels):

@@ -55,6 +55,12 @@ def apart(name, *levels):
     return tuple(replace(each, **{name: level}) for each, level in zip(TWO, levels, strict=True))
 
 
+MACHINES = tuple(HostSpec(kind=HostKind.SSH, destination=name) for name in ("db1", "db2"))
+BESIDE = tuple(
+    replace(each, host=machine, client_hosts=(machine,)) for each, machine in zip(TWO, MACHINES, strict=True)
+)
+
+
 def test_sessions_are_paired_where_nothing_speaks_against_it():
     assert chosen() == (Placement.PAIRED, None)
 
@@ -89,6 +95,17 @@ def test_what_a_cell_asks_for_is_taken(asked):
         ),
         (
             CELL,
+            apart("layers", {"kernel": "6.1"}, {}),
+            Reason(code="asks_scheduling", names=("kernel",)),
+        ),
+        (
+            CELL,
+            apart("layers", {"boot.options": "isolcpus=1"}, {"boot.options": "none"}),
+            Reason(code="asks_scheduling", names=("boot.options",)),
+        ),
+        (CELL, BESIDE, Reason(code="asks_scheduling", names=("host",))),
+        (
+            CELL,
             everywhere(settings={"max_parallel_workers_per_gather": "4"}),
             Reason(code="parallel_free", names=("max_parallel_workers_per_gather",)),
         ),
@@ -99,8 +116,9 @@ def test_sessions_stay_free_and_the_plan_knows_why(cell, environments, reason):
     assert chosen(cell, environments) == (Placement.FREE, reason)
 
 
-def test_cpus_that_are_the_same_for_all_leave_sessions_paired():
-    assert chosen(environments=everywhere(layers={"cpu.server": "0-3"}))[0] is Placement.PAIRED
+@pytest.mark.parametrize("layers", [{"cpu.server": "0-3"}, {"kernel": "6.1"}])
+def test_cpus_and_a_kernel_that_are_the_same_for_all_leave_sessions_paired(layers):
+    assert chosen(environments=everywhere(layers=layers))[0] is Placement.PAIRED
 
 
 def test_a_driver_that_cannot_be_divided_is_left_free():
@@ -123,6 +141,13 @@ def test_a_level_of_an_environment_goes_before_the_cell():
     design = make_plan(experiment(CELL, levels), WORKLOADS, CAPACITY, drivers=DRIVERS).design(CELL.identity)
     assert [design.pairs(each) for each in levels] == [False, True]
     assert design.pairs(replace(levels[0], placement=Placement.AUTO)) is (design.placement is Placement.PAIRED)
+
+
+@pytest.mark.parametrize("asked", [Placement.FREE, Placement.PAIRED])
+def test_what_all_environments_ask_for_is_the_design_of_the_cell(asked):
+    assert chosen(environments=everywhere(placement=asked)) == (asked, None)
+    assert chosen(replace(CELL, placement=Placement.FREE), everywhere(placement=asked)) == (asked, None)
+    assert chosen(environments=everywhere(placement=Placement.AUTO)) == (Placement.PAIRED, None)
 
 
 @given(st.integers(1, 200), st.integers(1, 64), st.integers(0, 2**32))

@@ -7,7 +7,7 @@ def test_names_of_files_give_the_terminal_no_orders():
     said = render_import(
         ImportSummary(
             file="out.csv", observations=(), compared=("a\x1b[2J",), cells=(), differing=("b\x9b1m",),
-            asked=True, files=1, logs=0, unfit=("x\x1b]0;title\x07\nforged line",),
+            asked=True, by_order=False, files=1, logs=0, unfit=("x\x1b]0;title\x07\nforged line",),
             left_out=[("y\r", "no\x08 result")],
         )
     )  # fmt: skip

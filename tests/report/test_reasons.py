@@ -12,6 +12,7 @@ from pgstrata.model.guards import GUARDS, GuardSubject
 from pgstrata.model.plan import Design
 from pgstrata.model.reasons import Notice, Reason
 from pgstrata.report.sentences.reasons import SAID, say_placement, say_reason, say_why_so
+from studies import make_environment
 
 
 def lost(how, said="", names=("seconds",)):
@@ -398,6 +399,11 @@ def test_where_sessions_ran_is_told():
         "Sessions were paired with CPUs: client and backend shared one, the same in all environments of a visit; "
         "the unlogged stretches ran free"
     )
+    by_run = Design(cell="c", interleave=Interleave.RUNS, placement=Placement.PAIRED)
+    assert say_placement(by_run).endswith("; all figures are of paired sessions, free ones were not measured")
+    environments = [make_environment(each, placement=Placement(each)) for each in ("free", "paired")]
+    assert say_placement(by_run, environments).startswith("Sessions were paired with CPUs in some environments")
+    assert say_placement(by_run, environments[:1]) == ""
     free = Design(cell="c", interleave=Interleave.RUNS, free_because=Reason(code="rate_free"))
     assert say_placement(free) == "Sessions ran where the kernel put them: at a fixed rate CPUs are not the limit"
     assert say_placement(Design(cell="c", interleave=Interleave.RUNS)) == ""

@@ -74,5 +74,10 @@ def test_any_text_is_a_version_or_a_parse_error(text):
         assert parse_server_version(text).number >= 70000
 
 
+def test_a_number_of_any_length_is_no_version():
+    with pytest.raises(ParseError):
+        parse_server_version(f"PostgreSQL {'9' * 5000} on x86_64")
+
+
 def test_a_text_without_compiler_gives_an_empty_one():
     assert parse_compiler("postgres (PostgreSQL) 18.6") == ""

@@ -44,6 +44,17 @@ def test_names_are_found_where_they_are_known_to_stand():
     assert "acme" in found.words
 
 
+def test_machines_of_clients_and_of_restarts_are_found():
+    restart = ["sudo", "/usr/bin/ssh", "-vp", "2222", "-oUser=W", "dave@candidate.acme.example", "systemctl"]
+    plan = json.loads(json.dumps(PLAN))
+    for environment in plan["plan"]["experiment"]["environments"]:
+        environment["client_hosts"] = [{"kind": "local", "destination": ""}, {"kind": "ssh", "destination": "loader"}]
+        environment["server"]["restart"] = restart
+    found = find_terms(json.dumps(plan).encode(), (), ())
+    assert {"candidate.acme.example", "loader"} <= set(found.hosts)
+    assert "dave" in found.users
+
+
 def test_one_name_has_one_stand_in_however_it_is_spelled():
     hide = anonymous()
     assert hide.text("db7.acme.example, DB7.ACME.EXAMPLE, db7, db7-control, b01/db7/cell") == (

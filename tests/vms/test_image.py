@@ -98,6 +98,23 @@ def test_nobody_else_enters_what_is_half_made(cache):
     assert find_image(str(cache), "deb12").kernels == (RELEASE,)
 
 
+class PlainHost(SeemingHost):
+    """As another user than root, without fakeroot."""
+
+    user = "somebody"
+
+    def run(self, command, **_):
+        done = super().run(command)
+        return Completed(code=1, stdout=b"", stderr=b"") if command.argv[-1] == "command -v fakeroot" else done
+
+
+def test_a_program_that_only_others_than_root_need_is_missed_before_anything_is_fetched(cache):
+    here = PlainHost(cache / "vms" / ".deb12.partial")
+    with pytest.raises(HostNotFitError, match="fakeroot is missing"):
+        Builder(here=here, cache=str(cache), note=lambda _: None).build("deb12", suite="bookworm", kernels=("6.1",))
+    assert {argv[0] for argv in here.ran} == {"sh"}
+
+
 def test_the_root_image_is_made_for_its_owner_alone(cache):
     assert any(ASSEMBLE in argv for argv in build(cache).ran)
     lines = ASSEMBLE.splitlines()

@@ -63,7 +63,8 @@ class HostBoots:
         """Find out how to do each of these boots, before anything is measured.
 
         Raises:
-            HostNotFitError: a kernel is not installed, or it cannot be started for one boot.
+            HostNotFitError: a kernel is not installed or cannot be started for one boot, or the default command line
+                already has a word of a boot.
         """
         if self._menu is None:
             self._bring_home()

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.app.decide import read_table
-from pgstrata.app.new_files import write_new
+from pgstrata.app.new_files import name_after, write_new
 from pgstrata.app.parquet import require_pyarrow
 from pgstrata.errors import UsageError
 from pgstrata.model.metrics import COMPARED_SERIES, METRICS, TPS
@@ -47,7 +47,7 @@ def export_results(source: Path, form: str, output: Path | None) -> Exported:
     if form not in _SUFFIXES:
         remedy = f"choose one of {', '.join(_SUFFIXES)}"
         raise UsageError(f"{form!r} is not a format", where="--format", remedy=remedy)
-    target = output or Path(f"{source.resolve().name.partition('.')[0]}-export{_SUFFIXES[form]}")
+    target = output or Path(f"{name_after(source).partition('.')[0]}-export{_SUFFIXES[form]}")
     observations, repeats = _observe(source)
     if not any(each.measurements for each in observations):
         raise UsageError("there are no measurements to export", where=str(source), remedy="measure a block first")

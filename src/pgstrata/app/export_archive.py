@@ -13,6 +13,7 @@ from typing import IO, Any, Final
 
 from pgstrata.app.explain import archive_facts
 from pgstrata.app.live_windows import choose_window
+from pgstrata.app.new_files import name_after
 from pgstrata.app.parquet import require_pyarrow
 from pgstrata.errors import DiskFullError, PgstrataError, UsageError
 from pgstrata.store.archives.reader import ArchiveReader
@@ -71,7 +72,7 @@ def export_archive(archive: Path, form: str, output: Path | None, wishes: Archiv
     names = [name for name in names if wishes.query_text or name != TEXTS]
     if form == PARQUET:
         require_pyarrow()
-    target = output or Path(f"{archive.resolve().name}-export")
+    target = output or Path(f"{name_after(archive)}-export")
     with ArchiveReader.open(archive) as reader:
         facts = archive_facts(reader, archive)
         span, _ = choose_window(facts, wishes.begin, wishes.end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -70,11 +70,12 @@ def import_results(task: ImportTask) -> Imported:
         UsageError: a path does not exist, there is no usable result, or it is not clear what is compared.
     """
     kind = FORMATS[task.format]
-    found = [each for path in task.paths for each in _walk(path, several=len(task.paths) > 1)]
+    walks = [_walk(path, several=len(task.paths) > 1) for path in task.paths]
+    found = [each for files, _ in walks for each in files]
     chosen, others = _choose(found, task.pattern)
     logs, unfit = _find_logs(chosen, others) if kind.has_logs else ({}, [each.relative for each in others])
     placed: list[Placed] = []
-    left_out: list[LeftOut] = []
+    left_out = [each for _, passed in walks for each in passed]
     suggested, total = "", 0
     for each, levels in chosen:
         text, size = _read(each)
@@ -112,46 +113,72 @@ def import_results(task: ImportTask) -> Imported:
 # ------------------------------------------------------------------------------------------------ files
 
 
-def _walk(root: Path, *, several: bool) -> Iterator[_Found]:
+def _walk(root: Path, *, several: bool) -> tuple[list[_Found], list[LeftOut]]:
     """Files below a folder, sorted by name, without following links to folders; or the file itself.
 
-    If there are several folders, paths begin with the folder's own name.
+    Also the folders in which nothing was looked for, with the reason. If there are several folders, paths begin with
+    the folder's own name.
     """
     if not root.exists():
         raise UsageError(
             "there is no such file or folder", where=str(root), remedy="name a folder of results, or files"
         )
     if not root.is_dir():
-        yield _Found(path=root, relative=root.name)
-        return
+        return [_Found(path=root, relative=root.name)], []
     try:
-        files = _list_below(root)
+        files, passed = _list_below(root)
     except OSError as error:
         remedy = "check its owner and permissions"
         raise UsageError(f"the folder cannot be read: {error.strerror}", where=str(root), remedy=remedy) from None
-    for path in files:
-        below = os.fsencode(path.relative_to(root.parent if several else root).as_posix())
-        yield _Found(path=path, relative=below.decode("utf-8", "replace"))
+    base = root.parent if several else root
+    return (
+        [_Found(path=path, relative=_relative(path, base)) for path in files],
+        [LeftOut(file=_relative(path, base), line=0, what=why) for path, why in passed],
+    )
+
+
+def _relative(path: Path, base: Path) -> str:
+    return os.fsencode(path.relative_to(base).as_posix()).decode("utf-8", "replace")
 
 
 @as_owner_inside
-def _list_below(root: Path) -> list[Path]:
-    """Files below a folder, those in a folder before those in folders in it; what may not be entered is left out."""
+def _list_below(root: Path) -> tuple[list[Path], list[tuple[Path, str]]]:
+    """Files below a folder, those in a folder before those in folders in it; and folders that were passed over."""
     found: list[Path] = []
+    passed: list[tuple[Path, str]] = []
     folders, left = [os.fspath(root)], _MOST_FILES
     while folders:
+        folder = folders.pop()
         try:
-            with os.scandir(folders.pop()) as listing:
+            with os.scandir(folder) as listing:
                 entries = sorted(islice(listing, left + 1), key=lambda entry: entry.name)
         except PermissionError:
+            passed.append((Path(folder), "the folder may not be entered"))
             continue
+        if not entries:
+            passed.append((Path(folder), "the folder is empty"))
         left -= len(entries)
         if left < 0:
             what = f"there are more than {_MOST_FILES:,} files and folders"
             raise UsageError(what, where=str(root), remedy="import one of its folders at a time")
-        found += [Path(entry.path) for entry in entries if not entry.is_dir()]
-        folders += [entry.path for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
-    return found
+        below: list[str] = []
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                below.append(entry.path)
+            elif entry.is_symlink() and _leads_to_folder(entry):
+                passed.append((Path(entry.path), "a link to a folder is not followed"))
+            else:
+                found.append(Path(entry.path))
+        folders += reversed(below)
+    return found, passed
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether a link does; False also for links that lead to each other."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _choose(
@@ -256,8 +283,9 @@ def _refuse_nothing(
     if not chosen:
         what = f"none of {len(unfit):,} files fits the pattern" if unfit else "there are no files"
         first = (f"the first of them: {unfit[0]}",) if unfit else ()
+        passed = tuple(f"{each.where}: {each.what}" for each in left_out[:5])
         raise UsageError(
-            what, where=where, details=first, remedy="compare the pattern with the paths of files below the folder"
+            what, where=where, details=(*first, *passed), remedy="compare the pattern with the paths of files below the folder"
         )
     details = tuple(f"{each.where}: {each.what}" for each in left_out[:5])
     raise UsageError(

@@ -7,14 +7,16 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from pgstrata.app.bundle import derive_folder
+from pgstrata.app.new_files import name_after
 from pgstrata.app.opened import open_study
 from pgstrata.compare.merged import find_unlike, merge_parts
 from pgstrata.errors import UsageError
 from pgstrata.model.merged import HOST, MergedAnswer, MergedPart
 from pgstrata.model.metrics import COMPARED_SERIES, ROUND_TPS
 from pgstrata.model.study import Study
+from pgstrata.store.bundles.anonymous import STAND_IN
 from pgstrata.store.bundles.manifest import check_name
-from pgstrata.store.merged import PARTS, load_merged_head, write_merged
+from pgstrata.store.merged import MOST_PARTS, PARTS, load_merged_head, write_merged
 from pgstrata.store.repository import StudyFolder
 
 _TYPE = ("host.model", "host.cpu", "host.cpus")
@@ -81,7 +83,7 @@ def _name(studies: Sequence[str]) -> dict[str, Path]:
         name, equals, path = text.partition("=")
         place = Path(path) if equals and not Path(text).exists() else Path(text)
         if place == Path(text):
-            own = place.resolve().name
+            own = name_after(place)
             name = own.partition(".")[0] if place.is_file() else own
         try:
             check_name(name)
@@ -93,16 +95,23 @@ def _name(studies: Sequence[str]) -> dict[str, Path]:
         named[name] = place
     if len(named) < 2:  # noqa: PLR2004 - one has nothing to be merged with
         raise UsageError("merging needs two studies or more, and one was given", remedy="name another study")
+    if len(named) > MOST_PARTS:
+        what = f"{len(named)} studies are too many: at most {MOST_PARTS} can be merged"
+        raise UsageError(what, remedy="merge fewer of them")
     return named
 
 
 def _refuse_one_boot(opened: Mapping[str, StudyFolder]) -> None:
-    """UsageError if two studies were measured in the same boot, which means on the same machine."""
+    """UsageError if two studies were measured in the same boot, which means on the same machine.
+
+    Nothing is known of anonymous bundles, in which a stand-in is in the place of the id of the boot.
+    """
     boots: dict[bytes, str] = {}
     for name, study in opened.items():
         runs = study.committed()
         boot = study.evidence(runs[0], "host.kernel.txt").partition(b"\n")[0].strip() if runs else b""
-        if boot and (other := boots.setdefault(boot, name)) != name:
+        known = boot and not boot.startswith(STAND_IN.encode())
+        if known and (other := boots.setdefault(boot, name)) != name:
             raise UsageError(
                 f"{other} and {name} were measured in one boot of one machine, so they are not two hosts",
                 where="--factor",

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from pgstrata.errors import DiskFullError, PgstrataError, UsageError
 from pgstrata.system.files import is_full, writing_new
+
+
+def name_after(source: Path) -> str:
+    """What a folder or file is really called, for the name of a new one; also where links lead to each other."""
+    return Path(os.path.realpath(source)).name
 
 
 def write_new(file: Path, content: bytes) -> None:

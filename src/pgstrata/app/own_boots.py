@@ -81,7 +81,8 @@ class OwnBoots:
 
         Raises:
             BootFailedError: it came up with something else.
-            HostNotFitError: a kernel is not installed, or it cannot be started for one boot.
+            HostNotFitError: a kernel is not installed or cannot be started for one boot, or the default command line
+                already has a word of a boot.
         """
         host, site = self._opened.transport, self._opened.site
         menu = observe_menu(host, site.privilege)
@@ -91,19 +92,7 @@ class OwnBoots:
             self._keep(replace(self._note, home=menu.running, line=menu.line))
         menu = replace(menu, running=self._note.home, line=self._note.line)
         self._boots = choose_boots(menu, boots, THIS)
-        self._refuse_same()
         self._see_outcome()
-
-    def _refuse_same(self) -> None:
-        """HostNotFitError if the default kernel already has the words of a boot: nobody could tell the two apart."""
-        usual = set(self._note.line.split())
-        for boot in self._boots.values():
-            same = boot.release == self._note.home and usual.issuperset(boot.options)
-            if boot.way is not BootWay.DEFAULT and same:
-                raise HostNotFitError(
-                    f"the default command line of {THIS} already has {' '.join(boot.options)}",
-                    remedy="take these words out of boot.options, or out of the default command line",
-                )
 
     def _see_outcome(self) -> None:
         """Wait for services if the boot that was asked for came up; BootFailedError if another one did."""

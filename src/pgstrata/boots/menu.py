@@ -140,10 +140,25 @@ def parse_bootctl(text: str) -> Mapping[str, str]:
 
 
 def choose_boots(menu: BootMenu, boots: Iterable[Boot], where: str) -> dict[Boot, NextBoot]:
-    """How to boot a machine in each way that a study asks for; as `choose_boot`."""
+    """How to boot a machine in each way that a study asks for; as `choose_boot`.
+
+    Raises:
+        HostNotFitError: as `choose_boot`, or the default command line already has a word that a boot is to add.
+    """
     wanted = tuple(dict.fromkeys(boots))
     words = {word for boot in wanted for word in boot.options}
+    _refuse_usual(menu, words, where)
     return {boot: choose_boot(menu, boot, words=words, where=where) for boot in wanted}
+
+
+def _refuse_usual(menu: BootMenu, words: Collection[str], where: str) -> None:
+    """With a word that is there anyway, boots that are to have it would be the same as those that are not."""
+    there = sorted(set(words).intersection(menu.line.split()))
+    if there:
+        raise HostNotFitError(
+            f"the default command line of {where} already has {' '.join(there)}",
+            remedy="take these words out of boot.options, or out of the default command line",
+        )
 
 
 def choose_boot(menu: BootMenu, boot: Boot, *, words: Collection[str], where: str) -> NextBoot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pgstrata.app.importing import ImportTask, import_results
+from pgstrata.app.new_files import name_after
 from pgstrata.errors import UsageError
 from pgstrata.importers.assemble import ImportQuestion
 from pgstrata.importers.formats import FORMATS
@@ -38,12 +39,13 @@ def import_and_tell(
         pattern=parse_pattern(pattern) if pattern is not None else None,
         terms=ReadingTerms(columns=_names(columns), index=_names(index), metrics=_names(metric), compared=compared),
         question=ImportQuestion(compared=compared, repeat=repeat, repeats=_repeats_of(repeats)),
-        output=output or Path(f"{paths[0].resolve().name.partition('.')[0]}-observations.csv"),
+        output=output or Path(f"{name_after(paths[0]).partition('.')[0]}-observations.csv"),
     )
     done = import_results(task)
     summary = ImportSummary(
         file=str(done.output), observations=done.assembled.observations, compared=done.assembled.compared,
         cells=done.assembled.cells, differing=done.assembled.differing, asked=repeats is not None,
+        by_order=task.question.repeats is Repeats.IN_TURNS and not done.assembled.repeat,
         files=done.files, logs=done.logs, unfit=done.unfit,
         left_out=[(each.where, each.what) for each in done.left_out],
     )  # fmt: skip

@@ -160,7 +160,7 @@ def floor(
             autocompletion=complete_level,
         ),
     ] = None,
-    blocks: Annotated[int | None, typer.Option(help="Blocks, 12 to 24; 13 if none are given.")] = None,
+    blocks: Annotated[int | None, typer.Option(help="Blocks, 12 to 60; 13 if none are given.")] = None,
     budget: Budget = None,
     study: StudyOption = None,
     events: EventsOption = False,

@@ -9,7 +9,8 @@ from pgstrata.model.answer import ALL_CELLS, Answer, Comparison, Verdict
 from pgstrata.model.doubts import CountedDoubt, Doubt
 
 DIFFERENT: Final = frozenset({Verdict.BETTER, Verdict.WORSE})
-_FAULTY: Final = DIFFERENT | {Verdict.COLLAPSED, Verdict.UNSTABLE}
+FAULTY: Final = DIFFERENT | {Verdict.COLLAPSED, Verdict.UNSTABLE}
+"""Verdicts that a control must not have."""
 _SEVERAL: Final = 2
 
 
@@ -58,7 +59,7 @@ def faulty_controls(answer: Answer) -> tuple[Comparison, ...]:
 
     Of a control with a headline that holds, single cells count only where so many cells do not differ by chance.
     """
-    leads = tuple(item for item in lead_comparisons(answer) if item.control and item.verdict in _FAULTY)
+    leads = tuple(item for item in lead_comparisons(answer) if item.control and item.verdict in FAULTY)
     told = {item.environment for item in leads}
     cells = (item for item in explored_comparisons(answer) if item.control and item.environment not in told)
     return (*leads, *(item for item in cells if is_beyond_chance(item)))
@@ -66,7 +67,7 @@ def faulty_controls(answer: Answer) -> tuple[Comparison, ...]:
 
 def is_beyond_chance(comparison: Comparison) -> bool:
     """Whether one of many cells of a control differs by more than so many cells allow by chance."""
-    if comparison.verdict not in _FAULTY:
+    if comparison.verdict not in FAULTY:
         return False
     chance = comparison.adjusted_p if comparison.adjusted_p is not None else 0.0
     return comparison.verdict not in DIFFERENT or chance <= comparison.level

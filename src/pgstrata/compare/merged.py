@@ -10,12 +10,15 @@ replicate: blocks of one machine say nothing of how much machines of its type sc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
+from pgstrata.compare.environments.differences import undeclared_differences
+from pgstrata.compare.environments.surroundings import claim_warnings
 from pgstrata.compare.gate import gate_code
+from pgstrata.compare.headlines import FAULTY, doubt_equivalences
 from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells, to_interval, to_ratio
 from pgstrata.compare.verdicts.comparisons import find, to_comparison
@@ -23,7 +26,7 @@ from pgstrata.compare.verdicts.doubts import find_doubts
 from pgstrata.compare.verdicts.judging import Judged, ask, judge_family, make_rule
 from pgstrata.errors import ExitCode
 from pgstrata.model.answer import Interval, Verdict
-from pgstrata.model.experiment import Experiment
+from pgstrata.model.experiment import Cell, Environment, Experiment
 from pgstrata.model.merged import (
     HOST,
     LEAST_INSTANCES,
@@ -32,6 +35,7 @@ from pgstrata.model.merged import (
     MergedAnswer,
     MergedPart,
     PartComparison,
+    PartDoubt,
     TypeDifference,
     TypeEffect,
     Unlike,
@@ -64,25 +68,34 @@ def _asked(experiment: Experiment) -> dict[str, object]:
         "metric": experiment.metric,
         "threshold": experiment.threshold,
         "baseline": experiment.baseline,
-        "cells": tuple(cell.identity for cell in experiment.cells),
+        "cells": tuple(map(_is_run, experiment.cells)),
         "synthetic": experiment.synthetic,
         "environments": tuple((each.name, each.control) for each in experiment.environments),
     }
 
 
+def _is_run(cell: Cell) -> tuple[object, ...]:
+    """A cell by all that its transactions are made of; how long it is measured may differ."""
+    scripts = tuple((script.text, script.weight) for script in cell.scripts)
+    data = cell.data.digest if cell.data is not None else ""
+    return cell.identity, cell.driver, cell.protocol, cell.objective, dict(cell.options), scripts, data
+
+
 def merge_parts(name: str, factor: str, parts: Sequence[MergedPart]) -> MergedAnswer:
     """Compare parts for which `find_unlike` has found nothing."""
     judged = _judge(parts)
+    comparisons = tuple(_to_comparison(part, each) for part, found in judged for each in found)
     return MergedAnswer(
         name=name,
         factor=factor,
         parts=tuple(parts),
-        comparisons=tuple(_to_comparison(part, each) for part, found in judged for each in found),
+        comparisons=comparisons,
         effects=tuple(_compare_effects(judged)),
         levels=tuple(_compare_levels(judged)),
         types=tuple(_judge_types(judged)) if factor == HOST else (),
         type_differences=tuple(_compare_types(judged)) if factor == HOST else (),
-        unlike=_unlike_settings(parts),
+        unlike=_unlike(parts),
+        warnings=(*_doubt_parts(parts), *_doubt_all(comparisons)),
     )
 
 
@@ -90,7 +103,7 @@ def merged_code(answer: MergedAnswer) -> ExitCode:
     """The exit code of `gate`: worse if any part is worse, doubtful if a control differs in any part."""
     asked = [item.comparison.verdict for item in answer.comparisons if not item.comparison.control]
     controls = {item.comparison.verdict for item in answer.comparisons if item.comparison.control}
-    return gate_code(asked, doubtful=bool(controls & {Verdict.BETTER, Verdict.WORSE}))
+    return gate_code(asked, doubtful=bool(controls & FAULTY))
 
 
 _JudgedParts = Sequence[tuple[MergedPart, Sequence[Judged]]]
@@ -255,13 +268,46 @@ def _type_difference(
     )
 
 
-def _unlike_settings(parts: Sequence[MergedPart]) -> tuple[str, ...]:
+# ------------------------------------------------------------------------------------------------ doubts
+
+
+def _doubt_parts(parts: Sequence[MergedPart]) -> Iterator[PartDoubt]:
+    """What holds for a part as a whole; what its own runs were like is shown with the part itself."""
+    for part in parts:
+        study = part.study
+        differences = undeclared_differences(study.environments, study.plan.experiment)
+        yield from (PartDoubt(part=part.name, doubt=doubt) for doubt in (*claim_warnings(study), *differences))
+
+
+def _doubt_all(comparisons: Sequence[PartComparison]) -> Iterator[PartDoubt]:
+    for doubt in doubt_equivalences(item.comparison for item in comparisons):
+        yield PartDoubt(part="", doubt=doubt)
+
+
+def _unlike(parts: Sequence[MergedPart]) -> tuple[str, ...]:
+    """What differs between the parts although environment and cell have the same name."""
     first, *others = (part.study.plan.experiment for part in parts)
-    found = {
-        name
-        for other in others
-        for one, another in zip(first.environments, other.environments, strict=True)
-        for name in {*one.settings, *another.settings}
-        if one.settings.get(name) != another.settings.get(name)
-    }
+    found = {name for other in others for name in _differing(first, other)}
     return tuple(sorted(found))
+
+
+def _differing(one: Experiment, other: Experiment) -> Iterator[str]:
+    for own, theirs in zip(one.environments, other.environments, strict=True):
+        known, given = _described(own), _described(theirs)
+        yield from (name for name in {**known, **given} if known.get(name) != given.get(name))
+    for cell, again in zip(one.cells, other.cells, strict=True):
+        if (cell.run, cell.warmup) != (again.run, again.warmup):
+            yield f"run ({cell.identity})"
+
+
+def _described(environment: Environment) -> Mapping[str, str]:
+    """What an environment consists of by name, except its machine."""
+    return {
+        **environment.settings,
+        **{f"options.{name}": value for name, value in environment.options.items()},
+        **{f"initdb.{name}": value for name, value in environment.initdb.items()},
+        **environment.layers,
+        "server": environment.server.text,
+        "connection": str(environment.connection),
+        "checksums": str(environment.checksums),
+    }

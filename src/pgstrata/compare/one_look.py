@@ -21,7 +21,7 @@ from pgstrata.compare.pairing.pairs import Pairing, over_cells, pair_cells, pair
 from pgstrata.compare.verdicts.comparisons import adjust, find, to_comparison
 from pgstrata.compare.verdicts.judging import Judged, make_rule
 from pgstrata.errors import UsageError
-from pgstrata.model.answer import Comparison, Lane, OrderedAxis, Verdict
+from pgstrata.model.answer import Comparison, OrderedAxis, Verdict
 from pgstrata.model.doubts import DependentValues, Doubt
 from pgstrata.model.levels import order_by_number
 from pgstrata.model.metrics import METRICS
@@ -154,7 +154,7 @@ def decide_import(table: ResultTable, terms: ImportTerms) -> ImportAnswer:
         ),
         sequential=terms.sequential,
         levels=levels,
-        axes=find_listed_axes(question, arms, levels) if levels else (),
+        axes=_leave_out_dependent(find_listed_axes(question, arms, levels), comparisons) if levels else (),
         observations=tuple(observations),
     )
 
@@ -302,13 +302,24 @@ def _count_series_once(table: ResultTable) -> tuple[Sequence[Observation], Depen
     return kept, DependentValues(environments=tuple(correlations), correlation=max(correlations.values()))
 
 
-def _find_dependence(pairing: Pairing, decision: Decision) -> DependentValues | None:
-    """Whether the differences of blocks, at one look, follow each other; in the order of the file."""
-    if not pairing.paired or decision.lane is not Lane.ONE_LOOK or not follow_each_other(pairing.sample):
+def _find_dependence(pairing: Pairing) -> DependentValues | None:
+    """Whether the differences of blocks follow each other; in the order of the file."""
+    if not pairing.paired or not follow_each_other(pairing.sample):
         return None
     names = (pairing.environment, pairing.question.baseline)
     correlation = neighbour_correlation(pairing.sample)
     return DependentValues(environments=names, correlation=correlation, blocks=len(pairing.blocks))
+
+
+def _leave_out_dependent(axes: Sequence[OrderedAxis], comparisons: Sequence[Comparison]) -> tuple[OrderedAxis, ...]:
+    """The axes without those in whose blocks differences follow each other; none if that holds of all cells together.
+
+    Blocks that are the seconds of one run for each level show steps as surely as differences.
+    """
+    dependent = {item.cell for item in comparisons if any(isinstance(each, DependentValues) for each in item.warnings)}
+    if axes and axes[0].cell in dependent:
+        return ()
+    return tuple(axis for axis in axes if axis.cell not in dependent)
 
 
 # ------------------------------------------------------------------------------------------------ decisions
@@ -367,7 +378,7 @@ def _compare(
     for pairing, decision in zip(pairings, decisions, strict=True):
         finding = find(Judged(pairing=pairing, decision=decision, headline=bool(cells)), over=True)
         doubts = tuple(doubt_comparison(finding, arms, labels, cells or (pairing.cell,)))
-        if dependence := _find_dependence(pairing, decision):
+        if dependence := _find_dependence(pairing):
             finding, doubts = replace(finding, verdict=Verdict.INSUFFICIENT, estimate=None), (dependence,)
         comparison = to_comparison(finding, doubts)
         if dependence:

@@ -67,7 +67,7 @@ def read_environments(file: ExperimentFile, reader: StackReader, *, lone: bool =
         _check_number(environments, factors, file, findings)
     _check_suppliers(environments, file.allow, listed, findings)
     _check_running(environments, factors, file, findings)
-    environments = with_restarts(environments, file.restart, findings)
+    environments = with_restarts(environments, file.restart, file.reset, findings)
     check_hosts(environments, file, findings)
     check_boots(environments, file, findings)
     check_storage(environments, file, findings)

@@ -20,6 +20,9 @@ _AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([A-Z]{3})")
 _KEYS: Final = ("per_hour", "as_of", "includes", "source")
 _REMEDY: Final = 'write { per_hour = "1.4464 USD", as_of = 2021-01-15 }; includes and source are texts'
 _MOST_TEXT: Final = 500
+# The ratio of any two of them, and its logarithm, are numbers.
+_LEAST_AMOUNT: Final = 1e-9
+_MOST_AMOUNT: Final = 1e12
 
 
 def read_prices(value: object) -> Mapping[str, Price]:
@@ -51,6 +54,8 @@ def _read_price(what: str, given: object) -> Price:
     amount = float(found[1]) if found else math.nan
     if found is None or not 0 < amount < math.inf:
         raise WrongValueError(f"{what} is not an amount with a currency", _REMEDY)
+    if not _LEAST_AMOUNT <= amount <= _MOST_AMOUNT:
+        raise WrongValueError(f"{what} is too small or too large: {amount:g}", "use another unit of the currency")
     day = given["as_of"]
     if not isinstance(day, date) or isinstance(day, datetime):
         raise WrongValueError(f"{what} has no date: as_of is {kind_of(day)}", _REMEDY)

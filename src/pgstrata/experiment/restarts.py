@@ -6,13 +6,16 @@ from dataclasses import replace
 from pgstrata.experiment.findings import Findings
 from pgstrata.experiment.keys import WrongValueError, suggest
 from pgstrata.experiment.servers import mask_conninfo, parse_server
-from pgstrata.model.experiment import Environment, ServerKind
+from pgstrata.model.experiment import Environment, Reset, ServerKind
 
 
 def with_restarts(
-    environments: tuple[Environment, ...], commands: Mapping[str, tuple[str, ...]], findings: Findings
+    environments: tuple[Environment, ...], commands: Mapping[str, tuple[str, ...]], reset: Reset, findings: Findings
 ) -> tuple[Environment, ...]:
     """Environments whose running servers have the command for them; levels that fit none are noted."""
+    if commands and reset is Reset.NONE:
+        what = 'reset = "none" keeps a server from run to run, and [restart] restarts it before each'
+        findings.add(("restart",), what, 'write reset = "restart", or take [restart] out')
     running = {each.server.text for each in environments if each.server.kind is ServerKind.DSN}
     known: dict[str, tuple[str, ...]] = {}
     for level, command in commands.items():

@@ -39,13 +39,15 @@ class ImportQuestion:
 class Assembled:
     """Observations, sorted by environment, cell and time or repeat, and the dimensions that they are made of.
 
-    `differing` are dimensions that the user did not name and that differ only between environments.
+    `differing` are dimensions that the user did not name and that differ only between environments. `repeat` numbers the
+    repeats; empty if only the order of the results does.
     """
 
     observations: tuple[Observation, ...]
     compared: tuple[str, ...]
     cells: tuple[str, ...]
     differing: tuple[str, ...]
+    repeat: str
 
 
 def assemble(placed: Sequence[Placed], question: ImportQuestion, suggested: str) -> Assembled:
@@ -85,6 +87,7 @@ def assemble(placed: Sequence[Placed], question: ImportQuestion, suggested: str)
         compared=compared,
         cells=cells,
         differing=_find_differing(placed, levels, (*compared, *cells, repeat), compared),
+        repeat=repeat,
     )
 
 

@@ -22,7 +22,8 @@ _NOT_FINISHED: Final = "the run did not finish: it reports no throughput"
 _NO_RESULT: Final = "the file has no result of {}"
 _LONGEST: Final = 160
 
-_PGBENCH_BEGINS: Final = re.compile(r"pgbench \(|starting vacuum\.\.\.|transaction type: ")
+# `pgbench --version` says (PostgreSQL), and is no run.
+_PGBENCH_BEGINS: Final = re.compile(r"pgbench \((?!PostgreSQL\))|starting vacuum\.\.\.|transaction type: ")
 _PGBENCH_TYPE: Final = "transaction type: "
 _PGBENCH_FIELDS: Final = {
     "transaction type": "script",
@@ -125,10 +126,11 @@ def _split(
     start, within = 1, False
     lines: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
-        if begins.match(line) and (within or (not repeated(line) and _begun(lines, begins))):
+        begin = begins.match(line)
+        if begin and (within or (not repeated(line) and _begun(lines, begins, begin.group()))):
             yield start, "\n".join(lines) + "\n"
             start, lines, within = number, [], False
-        within = within or (begins.match(line) is not None and repeated(line))
+        within = within or (begin is not None and repeated(line))
         if not lines:
             start = number
         lines.append(line)
@@ -136,9 +138,10 @@ def _split(
         yield start, "\n".join(lines) + "\n"
 
 
-def _begun(lines: Sequence[str], begins: re.Pattern[str]) -> bool:
-    """Whether a run has begun and has further lines, so that the next beginning belongs to another run."""
-    return bool(lines) and not begins.match(lines[-1]) and any(begins.match(line) for line in lines)
+def _begun(lines: Sequence[str], begins: re.Pattern[str], begin: str) -> bool:
+    """Whether a run has begun to which `begin` does not belong: it has further lines, or begins like that already."""
+    found = [match.group() for line in lines if (match := begins.match(line))]
+    return bool(found) and (begins.match(lines[-1]) is None or begin in found)
 
 
 def _read_runs(

@@ -66,7 +66,7 @@ def sort_levels(name: str, levels: Sequence[str]) -> tuple[str, ...]:
     They are sorted as by `order_by_number`. Numbers are taken as versions, except if some begin with "0." and the name
     does not suggest versions (`version`, `kernel` ...). Levels without numbers are sorted as text, digits by value.
     """
-    known = tuple(sorted(dict.fromkeys(levels), key=_natural))
+    known = tuple(sorted(dict.fromkeys(levels), key=lambda level: (_natural(level), level)))
     fractions = any(level.startswith("0.") for level in known) and _NAMED_VERSION.search(name) is None
     for factor in (LISTED,) if fractions else ("server", LISTED):
         if ordered := _order_bare(factor, known):
@@ -89,11 +89,12 @@ def _order_bare(factor: str, levels: Sequence[str]) -> tuple[str, ...]:
 
 
 def _natural(level: str) -> tuple[tuple[int, int, str], ...]:
-    """A sort key for text: digits by their value, before letters."""
+    """A sort key for text: digits by their value, before letters; a number may have any number of digits."""
     return tuple(
-        (0, int(part), part) if part.isdecimal() and part.isascii() else (1, 0, part.casefold())
+        (0, len(value), value) if part.isdecimal() and part.isascii() else (1, 0, part.casefold())
         for part in _DIGITS.split(level)
         if part
+        for value in (part.lstrip("0"),)
     )
 
 

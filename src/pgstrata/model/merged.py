@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from pgstrata.model.answer import Comparison, Interval, Verdict
+from pgstrata.model.doubts import Doubt
 from pgstrata.model.study import Study
 
 HOST: Final = "host"
@@ -48,6 +49,14 @@ class PartComparison:
 
     part: str
     comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartDoubt:
+    """A doubt about one part as a whole, or about all parts together (an empty `part`)."""
+
+    part: str
+    doubt: Doubt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +125,7 @@ class TypeDifference:
 class MergedAnswer:
     """All results of a merged study.
 
-    `unlike` are names of settings that differ between parts in the same environment.
+    `unlike` names what differs between parts in environments and cells of the same name: settings, options, servers.
     """
 
     name: str
@@ -128,3 +137,4 @@ class MergedAnswer:
     types: tuple[TypeEffect, ...]
     type_differences: tuple[TypeDifference, ...]
     unlike: tuple[str, ...]
+    warnings: tuple[PartDoubt, ...] = ()

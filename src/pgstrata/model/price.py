@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pgstrata.model.answer import Interval, Verdict
 
 PEAK: Final = "peak"
-"""The place of a finding over a curve of clients: in each block, the cell that is best in all other blocks."""
+"""The place of a finding over a curve of clients: in each block, the cell that was best in the blocks before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

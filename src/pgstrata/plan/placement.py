@@ -22,8 +22,13 @@ _PROCESSES: Final = re.compile(r"max_parallel_.*|max_worker_processes|parallel_.
 """Settings of experiments in which a session may have workers, which nobody pairs with it."""
 _SERIAL: Final = frozenset({("max_parallel_workers_per_gather", "0")})
 _CLIENT_NUMBER: Final = re.compile(r":['\"]?client_id\b")
-_SCHEDULING: Final = re.compile(r"cpu\.policy|cpu\.quota|cpu\.server|cpu\.client|sysctl\.kernel\.(sched|numa).*")
-"""Layers that are about where processes run: with paired sessions their question would not be asked any more."""
+_SCHEDULING: Final = re.compile(
+    r"cpu\.policy|cpu\.quota|cpu\.server|cpu\.client|sysctl\.kernel\.(sched|numa).*|kernel|boot\.options|vm\.cpus"
+)
+"""Layers that are about where processes run: with paired sessions their question would not be asked any more.
+
+Another kernel, or other words of its command line (isolcpus, preempt), may wake and place processes in another way.
+"""
 
 
 def choose_placement(
@@ -32,7 +37,13 @@ def choose_placement(
     workloads: Mapping[str, Workload],
     drivers: Mapping[str, Capabilities],
 ) -> tuple[Placement, Reason | None]:
-    """Free or paired, and why not paired where nobody asked for either."""
+    """Free or paired, and why not paired where nobody asked for either.
+
+    What all environments ask for goes before what the cell does, as it does in each of them (`Design.pairs`).
+    """
+    asked = {each.placement or Placement.AUTO for each in experiment.environments}
+    if len(asked) == 1 and Placement.AUTO not in asked:
+        return asked.pop(), None
     if cell.placement is not Placement.AUTO:
         return cell.placement, None
     against = next(iter(hindrances(experiment, cell, workloads, drivers)), None)
@@ -73,6 +84,9 @@ def _doubts(experiment: Experiment, cell: Cell) -> Iterable[Reason]:
         yield Reason(code="apart_free")
     if len({environment.connection for environment in environments}) > 1:
         yield Reason(code="asks_scheduling", names=("connection",))
+    if experiment.only_host is None:
+        # each has a kernel and CPUs of its own
+        yield Reason(code="asks_scheduling", names=("host",))
     if names := _about_scheduling(environments):
         yield Reason(code="asks_scheduling", names=names)
     given = {(name, value) for each in environments for name, value in each.settings.items()}

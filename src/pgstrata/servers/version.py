@@ -15,7 +15,9 @@ from pgstrata.model.server import ServerVersion
 
 _PROGRAM: Final = re.compile(r"^(?P<program>[\w.-]+) \((?P<product>[^()]+)\) (?P<rest>\S.*)$")
 _BANNER: Final = re.compile(r"^(?P<product>PostgreSQL|EnterpriseDB|Postgres ?Pro) (?P<rest>\d.*)$")
-_NUMBER: Final = re.compile(r"^(?P<parts>\d+(?:\.\d+)*)(?P<stage>devel|alpha\d+|beta\d+|rc\d+|lts\d+)?(?![A-Za-z0-9])")
+_NUMBER: Final = re.compile(
+    r"^(?P<parts>\d{1,9}(?:\.\d{1,9})*)(?P<stage>devel|alpha\d+|beta\d+|rc\d+|lts\d+)?(?![A-Za-z0-9])"
+)
 _FORK: Final = re.compile(
     r"\((?P<bracketed>(?:EnterpriseDB|Greenplum|Cloudberry|IvorySQL|Postgres ?Pro)[^()]*)\)"
     r"|\b(?P<named>Percona(?: Distribution| Server)?|Redshift [\d.]+)"

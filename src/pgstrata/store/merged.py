@@ -24,7 +24,7 @@ FORMAT: Final = 1
 MERGED_FILE: Final = "merged.json"
 PARTS: Final = "parts"
 _READ_ONLY: Final = 0o444
-_MOST_PARTS: Final = 100
+MOST_PARTS: Final = 100
 
 
 def load_merged_head(folder: Path) -> MergedHead:
@@ -36,7 +36,7 @@ def load_merged_head(folder: Path) -> MergedHead:
         head = decode(MergedHead, parse_json(content))
         for name in head.parts:
             check_name(name)
-        if not 1 < len(set(head.parts)) == len(head.parts) <= _MOST_PARTS:
+        if not 1 < len(set(head.parts)) == len(head.parts) <= MOST_PARTS:
             raise ValueError(f"it names {len(head.parts)} parts")  # noqa: TRY301 - one message for all
     except (ValueError, TypeError, KeyError) as error:
         what = f"the file of a merged study is damaged: {error}"

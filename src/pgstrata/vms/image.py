@@ -237,7 +237,8 @@ class Builder:
         )
 
     def _require_tools(self) -> None:
-        for program, package in _TOOLS.items():
+        needed = _TOOLS if self.here.user == "root" else {**_TOOLS, "fakeroot": "fakeroot"}
+        for program, package in needed.items():
             found = self.here.run(Command(argv=("sh", "-c", f"command -v {shlex.quote(program)}")), check=False)
             if found.code:
                 raise HostNotFitError(

@@ -33,8 +33,7 @@ def surrounding_warnings(study: Study) -> tuple[Doubt, ...]:
         cell.identity: [run for run in study.runs if run.cell == cell.identity and _usable(run)] for cell in cells
     }
     return (
-        *_of_machines(study),
-        *_of_running_servers(study),
+        *claim_warnings(study),
         *_of_host(
             study.host.facts,
             [cell for cell in cells if not _works_for_long(by_cell[cell.identity])],
@@ -44,6 +43,11 @@ def surrounding_warnings(study: Study) -> tuple[Doubt, ...]:
         *_of_checkpoints(by_cell),
         *_of_samples(study.plan.experiment.metric, by_cell),
     )
+
+
+def claim_warnings(study: Study) -> tuple[Doubt, ...]:
+    """What an answer is about, where that is less than one might think: these machines, these running servers."""
+    return (*_of_machines(study), *_of_running_servers(study))
 
 
 def _of_machines(study: Study) -> Iterator[Doubt]:

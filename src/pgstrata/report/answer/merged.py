@@ -11,7 +11,7 @@ from pgstrata.model.merged import HOST, LEAST_INSTANCES, Between, Compared, Merg
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.model import Column, Document, Listing, Paragraph, Remark, Section, Table, Tone, begin, end
 from pgstrata.report.figures.effects import NamedDifference, choose_domain, draw_differences
-from pgstrata.report.json.answer import comparison_fields
+from pgstrata.report.json.answer import comparison_fields, warning_fields
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import TOGETHER, count, name_environment, name_where
@@ -24,6 +24,7 @@ from pgstrata.report.sentences.verdicts import (
 )
 from pgstrata.units import render_percent_change
 
+_MOST_NAMED: Final = 4
 _MANY: Final = {HOST: "machines", "boot": "boots", "day": "days"}
 _WITHIN: Final = (
     "Each part by itself: its environments against its baseline, block by block. Blocks belong to one part, and "
@@ -111,10 +112,17 @@ def say_limits(answer: MergedAnswer) -> Iterator[str]:
         yield f"a difference between parts is confounded with everything else that changed with the {answer.factor}"
     if answer.unlike:
         shown = ", ".join(answer.unlike[:8]) + (", ..." if len(answer.unlike) > 8 else "")  # noqa: PLR2004
-        yield f"these settings differ between the parts, and their effect is in every difference between parts: {shown}"
+        yield f"these differ between the parts, and their effect is in every difference between parts: {shown}"
 
 
 def _say_doubts(answer: MergedAnswer) -> Iterator[str]:
+    of: dict[str, list[str]] = {}
+    for about in answer.warnings:
+        of.setdefault(say_doubt(about.doubt).removesuffix("."), []).append(about.part)
+    for text, parts in of.items():
+        left = len(parts) - _MOST_NAMED
+        named = ", ".join(parts[:_MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
+        yield f"{named}: {text}" if named else text
     for item in answer.comparisons:
         yield from (f"{item.part}: {say_doubt(doubt)}".removesuffix(".") for doubt in item.comparison.warnings)
 
@@ -263,6 +271,12 @@ def merged_json(answer: MergedAnswer) -> str:
             for item in answer.type_differences
         ],
         "limits": list(say_limits(answer)),
+        "warnings": [
+            {"part": about.part or None, **fields}
+            for about, fields in zip(
+                answer.warnings, warning_fields(about.doubt for about in answer.warnings), strict=True
+            )
+        ],
     }  # fmt: skip
     return render_document(document)
 

@@ -135,7 +135,7 @@ def cell_notes(answer: Answer, cell: Cell) -> tuple[str, ...]:
         f"{claim[:1].upper()}{claim[1:]}",
         say_share(answer.study, cell),
         say_design(plan, cell),
-        say_placement(plan.design(cell.identity)),
+        say_placement(plan.design(cell.identity), plan.experiment.environments),
         scatter,
         seconds,
         floor_note(answer, cell.identity),

@@ -71,7 +71,11 @@ def _prices(answer: ImportAnswer, worth: Worth) -> list[str]:
 
 def _values(answer: ImportAnswer, worth: Worth) -> list[str]:
     base, told = answer.question.baseline, worth.findings[:_MOST_SAID]
-    said = [say_value(one, one.environment, base, f" on {_place(one)}" if _several(answer) else "") for one in told]
+    places = [f" on {_place(one)}" if _several(answer) else "" for one in told]
+    said = [
+        say_value(one, one.environment, base, where, lacking="too few values to tell")
+        for one, where in zip(told, places, strict=True)
+    ]
     left = len(worth.findings) - _MOST_SAID
     rest = [f"the table has {count(left, 'more value')} for the money"] if left > 0 else []
     return [f"{capitalise(text)}." for text in (*said, *rest)]

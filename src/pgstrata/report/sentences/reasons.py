@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pgstrata.model.experiment import Placement
+from pgstrata.model.experiment import Environment, Placement
 from pgstrata.model.plan import Design, Plan
 from pgstrata.model.reasons import DATA_EXCEED, RISING_LOAD, Reason
 from pgstrata.report.sentences.names import name_environment
@@ -238,12 +238,24 @@ def _say_note(note: Reason, plan: Plan) -> str:
     return say_reason(replace(note, names=tuple(called.get(name, name) for name in note.names)))
 
 
-def say_placement(design: Design) -> str:
-    """Where sessions ran, without a full stop; empty for studies that know nothing of it."""
-    if design.placement is Placement.PAIRED:
+def say_placement(design: Design, environments: Sequence[Environment] = ()) -> str:
+    """Where sessions ran, without a full stop; empty for studies that know nothing of it.
+
+    Args:
+        design: of the cell.
+        environments: that may have a placement of their own.
+    """
+    pairs = {design.pairs(each) for each in environments} or {design.placement is Placement.PAIRED}
+    if len(pairs) > 1:
+        return "Sessions were paired with CPUs in some environments, and free in the others, as asked"
+    if pairs == {True}:
         return (
             "Sessions were paired with CPUs: client and backend shared one, the same in all environments of a visit"
-            + ("; the unlogged stretches ran free" if design.sliced else "")
+            + (
+                "; the unlogged stretches ran free"
+                if design.sliced
+                else "; all figures are of paired sessions, free ones were not measured"
+            )
         )
     if design.free_because is None:
         return ""

@@ -43,11 +43,13 @@ def _say(finding: ValueFinding, experiment: Experiment) -> str:
     return say_value(finding, name, name_baseline(experiment), where)
 
 
-def say_value(finding: ValueFinding, name: str, baseline: str, where: str) -> str:
-    """18 is 31 % better value than 16 [24, 38]: an hour of it costs 20 % less."""
+def say_value(
+    finding: ValueFinding, name: str, baseline: str, where: str, *, lacking: str = "too early to tell"
+) -> str:
+    """18 is 31 % better value than 16 [24, 38]: an hour of it costs 20 % less; `lacking` is said without any effect."""
     dearer = f"an hour of it costs {say_price_ratio(finding.price_ratio)}"
     if finding.effect is None:
-        return f"value for money of {name}{where}: too early to tell; {dearer}"
+        return f"value for money of {name}{where}: {lacking}; {dearer}"
     figures = f"{render_percent_change(finding.effect)} {render_interval(finding.interval)}".rstrip()
     match finding.verdict:
         case Verdict.BETTER | Verdict.WORSE | Verdict.NEGLIGIBLE:

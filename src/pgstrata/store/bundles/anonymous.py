@@ -25,6 +25,8 @@ from pgstrata.store.serialise import parse_plan_file
 from pgstrata.store.study import PLAN_FILE
 
 LEFT_OUT: Final = ("host.dmesg.txt",)
+STAND_IN: Final = "00000000-0000-4000-8000-"
+"""The beginning of what stands for a UUID. Numbers follow, from 1 in each bundle: two bundles may have the same."""
 _OF_CLIENT: Final = re.compile(r"^client\.(?:\d+\.)?")
 _FIGURES: Final = ("transactions.", "slices.txt", "slices.marks", "canary.")
 """Parts of the names of files that hold only figures."""
@@ -162,7 +164,7 @@ class Anonymous:
         whole = match[0]
         match match.lastgroup:
             case "uuid":
-                return f"00000000-0000-4000-8000-{self._number('uuid', whole.casefold()):012x}"
+                return f"{STAND_IN}{self._number('uuid', whole.casefold()):012x}"
             case "mac":
                 place = self._number("mac", whole.casefold())
                 return f"02:00:00:{place >> 16 & 255:02x}:{place >> 8 & 255:02x}:{place & 255:02x}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -55,6 +55,9 @@ _USERS: Final = tuple(
         rf"(?:role|user) \"({_NAME})\"",
     )
 )
+_DESTINATION: Final = re.compile(rf"(?:ssh://)?(?:({_NAME})@)?({_NAME})(?::\d+)?")
+_WITH_VALUE: Final = frozenset("BbcDEeFIiJLlmOopPQRSWw")
+"""Options of ssh that have a value."""
 _PATH: Final = re.compile(r"(?<![^\s'\"=:,(<>\[|;])(?:/[\w.+@%~-]+){2,}")
 
 
@@ -134,9 +137,27 @@ def _destinations(data: Any) -> Iterator[tuple[str, str]]:
         server: Mapping[str, Any] = each["server"]
         if server["kind"] == "dsn" and re.fullmatch(_NAME, server["value"]):
             yield "", server["value"]
-        destination = each.get("host", {}).get("destination", "")
-        if found := re.fullmatch(rf"(?:ssh://)?(?:({_NAME})@)?({_NAME})(?::\d+)?", destination):
-            yield found[1] or "", found[2]
+        machines = [each.get("host", {}), *each.get("client_hosts", ())]
+        named = [machine.get("destination", "") for machine in machines]
+        for destination in (*named, *_destinations_of_ssh(server.get("restart", ()))):
+            if found := _DESTINATION.fullmatch(destination):
+                yield found[1] or "", found[2]
+
+
+def _destinations_of_ssh(command: Sequence[str]) -> Iterator[str]:
+    """Where a command logs in by ssh: the first word behind its options (ssh(1))."""
+    words = iter(command)
+    for word in words:
+        if PurePosixPath(word).name != "ssh":
+            continue
+        for option in words:
+            if not option.startswith("-"):
+                yield option
+                break
+            letters = option[1:]
+            # the rest of a word is the value of its first option that has one
+            if next((each for each in range(len(letters)) if letters[each] in _WITH_VALUE), None) == len(letters) - 1:
+                next(words, "")
 
 
 def _strings(value: Any) -> Iterator[str]:
