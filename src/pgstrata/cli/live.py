@@ -57,6 +57,9 @@ def watch(
     no_query_text: Annotated[
         bool, typer.Option("--no-query-text", help="Only ids or hashes of statements, no texts.")
     ] = False,
+    no_plans: Annotated[
+        bool, typer.Option("--no-plans", help="Do not ask for plans of statements (EXPLAIN, from PostgreSQL 16 on).")
+    ] = False,
     duration: Annotated[
         str | None, typer.Option("--duration", metavar="TIME", help="Stop after this time; otherwise at Ctrl-C.")
     ] = None,
@@ -119,6 +122,7 @@ def watch(
             size=_size_of(size),
         ),
         query_text=not no_query_text,
+        plans=not no_plans,
         host=host,
         seconds=None if duration is None else duration_at(duration, "--duration"),
         listen=choose_listen(listen, anywhere=listen_anywhere),

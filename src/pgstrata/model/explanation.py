@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pgstrata.model.archive import ArchiveEvent, ArchiveFacts, Horizon, Relation, RelationUse, SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.causes import Cause
+from pgstrata.model.query_plans import LivePlans
 
 
 class Outcome(StrEnum):
@@ -181,6 +182,7 @@ class Explanation:
     onset: Onset | None = None
     relations: tuple[RelationChange, ...] = ()
     horizons: tuple[Horizon, ...] = ()
+    plans: LivePlans = field(default_factory=LivePlans)
     causes: tuple[Cause, ...] = ()
 
 

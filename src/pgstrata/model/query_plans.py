@@ -1,4 +1,4 @@
-"""How a server would carry out the statements of a workload: plans as EXPLAIN shows them."""
+"""How a server would carry out statements of a workload or of a live server: plans as EXPLAIN shows them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -68,3 +68,70 @@ class PlansCompared:
     differences: tuple[PlanDifference, ...]
     unsteady: tuple[str, ...]
     unexplained: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenericPlan:
+    """The plan of a statement for parameters of any value, as a live server gave it.
+
+    `shape` stands for its nodes with relations and indexes in their order: plans with the same one are alike.
+    `outline` has these nodes, one a line, indented by depth. `problem` is why there is no plan: a code of
+    `PlanProblem`, or what the server said; then both are empty.
+    """
+
+    shape: str = ""
+    outline: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class PlanProblem(StrEnum):
+    """Why a server was not asked for a plan.
+
+    ELSEWHERE: the statement runs in another database than the recorder's. CONSTANTS: its text has constants or several
+    statements. LENGTH: it is too long. TEXT: its text is not known. SUPERUSER: the recorder is one, and planning may
+    run functions of others.
+    """
+
+    ELSEWHERE = "other database"
+    CONSTANTS = "constants"
+    LENGTH = "length"
+    TEXT = "no text"
+    SUPERUSER = "superuser"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenPlan:
+    """A plan that a live server gave for a statement each time it was asked from `first` to `last`, Unix seconds."""
+
+    statement: str
+    first: int
+    last: int
+    plan: GenericPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChange:
+    """A statement whose plan in a window has another shape than in the comparison window.
+
+    `changes` say how, as those of `PlanDifference`. It changed after the moment `after`, at which the earlier of both
+    plans was last seen, and not later than `by`, when the later one was first seen; Unix seconds.
+    """
+
+    statement: str
+    value: SeenPlan
+    reference: SeenPlan
+    changes: tuple[str, ...]
+    after: int
+    by: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePlans:
+    """The plans of two windows: `alike` is the number of statements whose plan is the same in both.
+
+    `unknown` are statements of the window without a plan, each with the reason.
+    """
+
+    changes: tuple[PlanChange, ...] = ()
+    alike: int = 0
+    unknown: tuple[SeenPlan, ...] = ()

@@ -18,6 +18,7 @@ from pgstrata.app.watching.endpoint import Endpoint
 from pgstrata.app.watching.hook import Hook, parse_hook, secrets_of
 from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed
 from pgstrata.app.watching.metrics import measure
+from pgstrata.app.watching.plans import PlansAsker
 from pgstrata.app.watching.recent import Recent
 from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
@@ -43,7 +44,7 @@ _TIMEOUT: Final = "3s"
 class WatchTask:
     """What the user asked for.
 
-    `seconds` None is until it is interrupted. `host` is the machine on which the server runs, written as in an
+    `seconds` None is until it is interrupted. `plans`: whether plans of statements are asked for. `host` is the machine on which the server runs, written as in an
     experiment; None: this one, if the server is reached at one of its addresses. `listen` is where metrics are offered.
     `on_incident` is a command that is run when an incident begins and ends, `rate` the false alarms per second.
     """
@@ -52,6 +53,7 @@ class WatchTask:
     archive: Path
     keep: Keep
     query_text: bool = True
+    plans: bool = True
     seconds: float | None = None
     host: str | None = None
     listen: Listen | None = None
@@ -115,6 +117,7 @@ def watch(
             ticker=ticker,
             tell=tell,
             query_text=task.query_text,
+            plans=PlansAsker(ticker.passed, archive.add_plan, tell) if task.plans else None,
             followers=(alarms, *followers, *((recent,) if task.listen else ())),
         )
         alarms.announce = recorder.alarm

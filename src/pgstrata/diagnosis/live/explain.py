@@ -20,6 +20,7 @@ from pgstrata.diagnosis.live.changes import (
 )
 from pgstrata.diagnosis.live.load import per_look, split_background, split_load
 from pgstrata.diagnosis.live.onset import find_onset
+from pgstrata.diagnosis.live.plans import compare_seen_plans
 from pgstrata.diagnosis.live.relations import change_relations
 from pgstrata.diagnosis.live.statements import change_calls
 from pgstrata.model.archive import HOST_RATES, SERVER_RATES, ArchiveWindow, Blocking, SessionClass
@@ -66,6 +67,7 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
         onset=find_onset(whole, value.span, cutting) if whole is not None and told else None,
         relations=change_relations(value, reference),
         horizons=value.horizons,
+        plans=compare_seen_plans(value, reference, [change.statement for change in calls]),
     )
     return replace(found, causes=find_causes(value, reference, found))
 

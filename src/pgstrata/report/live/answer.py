@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from pgstrata.model.explanation import Explained
 from pgstrata.report.live.causes import cause_sentences
+from pgstrata.report.live.plans import plan_sentences
 from pgstrata.report.live.words import detail_sentences, say_outcome
 
 
 def answer_sentences(found: Explained) -> Iterator[str]:
-    """Whether it was slower, the most likely cause, then the details."""
+    """Whether it was slower, the most likely cause, plans that changed, then the details."""
     yield say_outcome(found)
     yield from cause_sentences(found.explanation, found.texts)
+    yield from plan_sentences(found.explanation, found.texts)
     yield from detail_sentences(found)

@@ -21,6 +21,7 @@ from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.frame import archive_document, recorded_from
 from pgstrata.report.live.limits import say_limits
+from pgstrata.report.live.plans import plan_blocks
 from pgstrata.report.live.relations import horizon_blocks, relation_changes
 from pgstrata.report.live.tables import (
     blockers_table,
@@ -82,6 +83,7 @@ def _sections(found: Explained) -> Iterator[Block]:
         yield Section("Who blocked", (blockers_table(why.blockers, texts),), brief=True)
     if why.calls:
         yield Section("Statements", (calls_table(why.calls, texts), Paragraph(_CALLS, Tone.NOTE)))
+    yield from plan_blocks(why.plans, texts)
     yield from relation_changes(why.relations)
     yield from horizon_blocks(why.horizons)
     yield from _surroundings(found)
@@ -112,6 +114,7 @@ def _told_statements(found: Explained) -> Iterator[str]:
     yield from (row.statement for row in why.rows[:20])
     yield from (blocker.root.statement for blocker in why.blockers[:5] if blocker.root is not None)
     yield from (change.statement for change in why.calls[:12])
+    yield from (change.statement for change in why.plans.changes[:12])
 
 
 def _facts(found: Explained) -> Iterator[Fact]:

@@ -12,6 +12,7 @@ from pgstrata.report.json.documents import pick_fields, render_document
 from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.causes import say_cause
 from pgstrata.report.live.frame import archive_json
+from pgstrata.report.live.plans import plans_json
 from pgstrata.report.live.relations import change_json, horizon_json
 from pgstrata.report.live.words import doubt_sentences
 
@@ -43,6 +44,7 @@ def explanation_json(found: Explained) -> str:
             "calls": [calls_json(change) for change in why.calls],
             "relations": [change_json(change) for change in why.relations],
             "horizons": [horizon_json(each) for each in why.horizons],
+            "plans": plans_json(why.plans),
             "server": [figure_json(change) for change in why.server],
             "host": [figure_json(change) for change in why.host],
             "background": [load_row_json(row) for row in why.background],

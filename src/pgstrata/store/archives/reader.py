@@ -33,6 +33,7 @@ from pgstrata.model.archive import (
 )
 from pgstrata.model.association import ArchiveSeries
 from pgstrata.model.incidents import LoadStep
+from pgstrata.store.archives.plans import read_plans
 from pgstrata.store.archives.plausible import check_count, check_number, take, too_many
 from pgstrata.store.archives.schema import COARSE, DETAILED, UNKNOWN, ImplausibleError, read_archive
 from pgstrata.store.archives.series import read_load
@@ -142,6 +143,7 @@ class ArchiveReader:
             relations=relations,
             relations_counted=relations_counted,
             horizons=read.horizons(),
+            plans=read_plans(self._connection, begin, span.end),
             events=read.events(),
             gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
         )
