@@ -27,7 +27,8 @@ GRANT SELECT ON stock TO planner;
 """
 SCRIPT = """
 \\set id random(1, 20000)
-SELECT count(*) FROM stock WHERE id = :id AND note <> 'canary-constant' /* it's here; */ AND day > current_date - interval '9 days';
+SELECT count(*) FROM stock WHERE id = :id AND note <> 'canary-constant' /* it's here; */
+   AND day > current_date - interval '9 days';
 UPDATE stock SET pieces = pieces + 1 WHERE id = :id;
 \\sleep 20 ms
 """

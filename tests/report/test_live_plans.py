@@ -27,7 +27,7 @@ def side(begin, size, load, blocks, *plans, latency):
     use = StatementUse(calls=100.0 * size, seconds=100.0 * size * latency, rows=0.0, blocks_hit=100.0 * size * blocks)
     return ArchiveWindow(
         span=Span(begin=begin, end=begin + size), unit=1, cell=1, looks=(1,) * size,
-        sessions={session("select"): (load,) * size},
+        sessions={session("select"): tuple(load + number % 2 for number in range(size))},
         rates={"commits": tuple(100.0 + number % 3 for number in range(size))}, statements={"select": use},
         counted=float(size), transactions=101.0 * size, plans=plans,
     )  # fmt: skip

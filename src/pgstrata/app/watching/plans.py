@@ -108,7 +108,10 @@ class PlansAsker:
             rows = connected.explain(explain_statement(text))
         except SqlError as error:
             self._fail(error)
-            return None if error.sqlstate == _LOCKED else GenericPlan(problem=error.what[:_LONGEST])
+            if error.sqlstate != _LOCKED:
+                return GenericPlan(problem=error.what[:_LONGEST])
+            self._due[key] = begun + _LONGEST_PAUSE
+            return None
         found = read_generic_plan(rows)
         ended = self.passed()
         self._due[key] = ended + max(_AGAIN, (ended - begun) / _MOST_WORK)
