@@ -55,7 +55,8 @@ def words(found):
 def test_the_answer_says_that_the_plan_changed_when_and_how():
     when = say_when(BEGIN - 20, BEGIN + 40)
     _, cause, plan, *_ = answer_sentences(explained())
-    assert cause.startswith("Most likely: select note from stock where id = ? touched more blocks a call: the plan changed")
+    begin = "Most likely: select note from stock where id = ? touched more blocks a call, with another plan"
+    assert cause.startswith(begin)
     assert cause.endswith(f"and its plan changed {when}")
     assert plan == (
         f"The plan of select note from stock where id = ? changed {when}: "

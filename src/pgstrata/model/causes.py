@@ -60,7 +60,7 @@ class EvidenceCode(StrEnum):
     same per transaction. OTHERS: tasks that ran or were ready and were no sessions. PRESENT: seconds for which a
     session was seen without a pause. GREW: blocks per transaction in the last and in the middle third of the window.
     AGE: transactions since the snapshot. RESTARTED: how often the server was restarted. PLAN: Unix seconds at which
-    another plan was first seen (statement), and at which the one before was last seen.
+    another plan was first seen (statement), and at which the one before was last seen; in a study 0 and None.
     """
 
     BEHIND = "sessions behind it"

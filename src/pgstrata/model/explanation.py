@@ -125,7 +125,10 @@ class RelationChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowFacts:
-    """How well a window is known: `seen` is the share of its seconds that were looked at, read in steps of `unit`."""
+    """How well a window is known: `seen` is the share of its seconds that were looked at, read in steps of `unit`.
+
+    An environment of a study is a window with its `name` and so many `runs`; its span is no time.
+    """
 
     span: Span
     seen: float
@@ -133,6 +136,8 @@ class WindowFacts:
     gaps: tuple[Span, ...]
     events: tuple[ArchiveEvent, ...]
     unit: int
+    name: str = ""
+    runs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,10 +203,14 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """An explanation with what its words need: texts of statements by key, and what the archive says of itself."""
+    """An explanation with what its words need: texts of statements by key, and what the archive says of itself.
+
+    Of a study, `archive` is its folder and `cell` what was measured; of an archive `cell` is empty.
+    """
 
     archive: str
     facts: ArchiveFacts
     chosen: Chosen
     explanation: Explanation
     texts: Mapping[str, str]
+    cell: str = ""

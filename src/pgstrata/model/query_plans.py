@@ -114,15 +114,16 @@ class PlanChange:
     """A statement whose plan in a window has another shape than in the comparison window.
 
     `changes` say how, as those of `PlanDifference`. It changed after the moment `after`, at which the earlier of both
-    plans was last seen, and not later than `by`, when the later one was first seen; Unix seconds.
+    plans was last seen, and not later than `by`, when the later one was first seen; Unix seconds. None: the windows are
+    environments of a study, which take turns.
     """
 
     statement: str
     value: SeenPlan
     reference: SeenPlan
     changes: tuple[str, ...]
-    after: int
-    by: int
+    after: int | None
+    by: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,9 @@ from pgstrata.model.query_plans import LivePlans, PlanChange, SeenPlan
 _BEYOND: Final = ("nodes beyond those that are kept differ",)
 
 
-def compare_seen_plans(value: ArchiveWindow, reference: ArchiveWindow, order: Sequence[str]) -> LivePlans:
+def compare_seen_plans(
+    value: ArchiveWindow, reference: ArchiveWindow, order: Sequence[str], *, timed: bool = True
+) -> LivePlans:
     """The plan of each statement in a window beside that in the comparison window.
 
     A window has the plan of a statement that was seen longest in it.
@@ -21,11 +23,12 @@ def compare_seen_plans(value: ArchiveWindow, reference: ArchiveWindow, order: Se
         value: the window.
         reference: the comparison window.
         order: statements, those to be told first.
+        timed: whether the windows are times of one server; otherwise nobody asks when a plan changed.
     """
     ours, theirs = _usual(value), _usual(reference)
     both = [statement for statement in ours if statement in theirs]
     changes = [
-        _change(ours[statement], theirs[statement])
+        _change(ours[statement], theirs[statement], timed=timed)
         for statement in both
         if ours[statement].plan.shape != theirs[statement].plan.shape
     ]
@@ -48,7 +51,7 @@ def _length(seen: SeenPlan, span: Span) -> int:
     return min(seen.last, span.end) - max(seen.first, span.begin)
 
 
-def _change(value: SeenPlan, reference: SeenPlan) -> PlanChange:
+def _change(value: SeenPlan, reference: SeenPlan, *, timed: bool) -> PlanChange:
     alike = value.plan.outline == reference.plan.outline
     earlier, later = sorted((value, reference), key=lambda seen: seen.first)
     return PlanChange(
@@ -56,6 +59,6 @@ def _change(value: SeenPlan, reference: SeenPlan) -> PlanChange:
         value=value,
         reference=reference,
         changes=_BEYOND if alike else describe_change(reference.plan.outline, value.plan.outline),
-        after=earlier.last,
-        by=max(earlier.last, later.first),
+        after=earlier.last if timed else None,
+        by=max(earlier.last, later.first) if timed else None,
     )

@@ -90,7 +90,8 @@ def _plan_evidence(case: Case, statement: str) -> Evidence | None:
     change = next((each for each in case.found.plans.changes if each.statement == statement), None)
     if change is None:
         return None
-    return evidence(EvidenceCode.PLAN, Pair(value=float(change.by), reference=float(change.after)), statement)
+    after = None if change.after is None else float(change.after)
+    return Evidence(code=EvidenceCode.PLAN, value=float(change.by or 0), reference=after, name=statement)
 
 
 def blocks_evidence(change: CallsChange) -> Sequence[Evidence | None]:

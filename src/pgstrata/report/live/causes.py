@@ -78,9 +78,9 @@ def name_cause(cause: Cause, texts: Mapping[str, str]) -> str:
             return f"{who} kept its transaction open, so that vacuum could not remove old row versions"
         case CauseKind.MORE_BLOCKS:
             which = _name_statements(cause, texts)
-            planned = any(each.code is EvidenceCode.PLAN for each in cause.evidence)
-            why = "the plan changed" if planned else "plan, parameters or the size of the tables changed"
-            return f"{which} touched more blocks a call: {why}"
+            if any(each.code is EvidenceCode.PLAN for each in cause.evidence):
+                return f"{which} touched more blocks a call, with another plan"
+            return f"{which} touched more blocks a call: plan, parameters or the size of the tables changed"
         case CauseKind.NEW_STATEMENTS:
             return f"{_name_statements(cause, texts)} ran, which had not been there before"
         case CauseKind.MORE_CALLS:
@@ -135,7 +135,7 @@ def _say_evidence(item: Evidence, texts: Mapping[str, str]) -> str:
         case EvidenceCode.RESTARTED:
             return "the server was restarted"
         case EvidenceCode.PLAN:
-            return f"its plan changed {say_when(item.value if item.reference is None else item.reference, item.value)}"
+            return f"its plan changed {say_when(item.reference, item.value)}" if item.reference else "its plan differs"
         case EvidenceCode.RATE | EvidenceCode.EACH:
             return _say_rate(item)
         case _:

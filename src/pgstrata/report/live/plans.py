@@ -24,11 +24,11 @@ _PROBLEMS: Final[Mapping[str, str]] = {
     PlanProblem.CONSTANTS: "its text has constants",
     PlanProblem.LENGTH: "its text is too long",
     PlanProblem.TEXT: "pg_stat_statements has no text of it",
-    PlanProblem.SUPERUSER: "the recorder's role is a superuser, with whose rights planning could run functions of others",
+    PlanProblem.SUPERUSER: "the recorder's role is a superuser, and planning could run functions of others as such",
 }
 _NOTE: Final = (
-    "Plans are those for parameters of any value, as EXPLAIN (GENERIC_PLAN) shows them to the recorder's role, about once "
-    "a minute. Sessions may have had other plans for their values."
+    "Plans are those for parameters of any value, as EXPLAIN (GENERIC_PLAN) shows them to the recorder's role, about "
+    "once a minute. Sessions may have had other plans for their values."
 )
 _SEEN: Final = "first last outline=plan.outline"
 
@@ -58,11 +58,14 @@ def say_plan_change(change: PlanChange, texts: Mapping[str, str]) -> str:
     """The plan of select ... changed between 13:30:05 and 13:31:05: Index Scan using a on t -> Seq Scan on t."""
     said = readable("; ".join(change.changes))
     said = said if len(said) <= _WIDTH else f"{said[: _WIDTH - 3].rstrip()}..."
-    return f"The plan of {name_statement(change.statement, texts)} changed {say_when(change.after, change.by)}: {said}"
+    name = name_statement(change.statement, texts)
+    if change.after is None or change.by is None:
+        return f"The plan of {name} differs: {said}"
+    return f"The plan of {name} changed {say_when(change.after, change.by)}: {said}"
 
 
-def plan_blocks(plans: LivePlans, texts: Mapping[str, str]) -> Iterator[Block]:
-    """Changed plans with both outlines, then how many are alike, and which are not known."""
+def plan_blocks(plans: LivePlans, texts: Mapping[str, str], note: str = _NOTE) -> Iterator[Block]:
+    """Changed plans with both outlines, then how many are alike, and which are not known; `note` says what they are."""
     blocks: list[Block] = []
     for change in plans.changes[:_MOST_SHOWN]:
         blocks.append(Listing((end(say_plan_change(change, texts)),)))
@@ -71,7 +74,7 @@ def plan_blocks(plans: LivePlans, texts: Mapping[str, str]) -> Iterator[Block]:
     if others:
         blocks.append(Listing(others))
     if blocks:
-        yield Section("Plans", (*blocks, Paragraph(_NOTE, Tone.NOTE)))
+        yield Section("Plans", (*blocks, Paragraph(note, Tone.NOTE)))
 
 
 def _outline(title: str, seen: SeenPlan) -> Section:
