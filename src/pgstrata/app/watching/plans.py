@@ -68,7 +68,7 @@ class PlansAsker:
         """What was counted of statements, by the server's ids, in the last seconds."""
         named = sorted((key for key in uses if key != REST), key=lambda key: -uses[key].seconds)
         self._ranked = tuple(named[:MOST])
-        if len(self._texts) > _MOST_KNOWN:
+        if max(len(self._texts), len(self._due)) > _MOST_KNOWN:
             self._texts.clear()
             self._due.clear()
 

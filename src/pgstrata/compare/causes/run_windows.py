@@ -207,5 +207,5 @@ def _texts(runs: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
         blockers = (count.blocker for count in run.sessions)
         queries = (query.query for query in run.queries.queries) if run.queries is not None else ()
         for text in (*seen, *blockers, *queries):
-            if text and not _HASH.fullmatch(text):
+            if text and text not in _KINDS | {_PREPARED} and not _HASH.fullmatch(text):
                 yield statement_key(text), text
