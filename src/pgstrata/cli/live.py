@@ -206,7 +206,7 @@ Against = Annotated[
         help="Compare with this window, not with the time before; of a study, with the environment of this name.",
     ),
 ]
-Explained = Annotated[
+Source = Annotated[
     Path,
     typer.Argument(
         metavar="ARCHIVE",
@@ -221,7 +221,7 @@ Format = Annotated[str | None, typer.Option("--format", help="'text': plain, at 
 
 
 def explain(
-    archive: Explained,
+    archive: Source,
     begin: Begin = None,
     end: End = None,
     against: Against = None,
