@@ -2,14 +2,15 @@
 
 import pytest
 
-from archives import START, use
+from archives import START, planned, use
 from fake_clock import FakeClock
 from pgstrata.app.watching.connection import Connected
 from pgstrata.app.watching.plans import EVERY, MOST, PlansAsker
 from pgstrata.app.watching.server import LiveServer
+from pgstrata.collectors.live.logged_plans import LoggedPlan
 from pgstrata.errors import DatabaseFullError, SessionLostError, SqlError
 from pgstrata.model.archive import REST
-from pgstrata.model.query_plans import PlanProblem
+from pgstrata.model.query_plans import PlanProblem, PlanSource
 
 PLAN = "Index Scan using {} on stock  (cost=0.29..8.30 rows=1 width=4)\n"
 
@@ -46,7 +47,12 @@ class Rig:
         self.session = Session(self.clock)
         said = {"number": number, "counting": counting, "loaded": "5000"}
         self.connected = Connected(session=self.session, server=LiveServer(said=said, system="7"), feed=None)
-        self.asker = PlansAsker(self.clock.monotonic, lambda *found: self.kept.append(found), self.told.append)
+        self.sources, self.texts = [], {}
+        self.asker = PlansAsker(self.clock.monotonic, self.keep, self.texts.update, self.told.append)
+
+    def keep(self, moment, key, plan, source, times):
+        self.kept.append((moment, key, plan))
+        self.sources.append((source, times))
 
     def count(self, *statements):
         """Statements of which the first took most time, each with its plan."""
@@ -161,6 +167,19 @@ def test_a_failure_leaves_no_transaction_open_and_a_lost_connection_is_left_to_t
     with pytest.raises(SessionLostError):
         rig.run(EVERY)
     assert rig.session.asked[-1].startswith("EXPLAIN")
+
+
+def test_logged_plans_are_counted_by_shape_and_their_texts_are_learnt_once(rig):
+    index, scan = planned("Index Scan using a on t"), planned("Seq Scan on t")
+    logged = [LoggedPlan(statement="q1", text="select ?", plan=plan) for plan in (index, scan, index)]
+    rig.asker.keep_logged(START, logged)
+    assert list(zip(rig.kept, rig.sources, strict=True)) == [
+        ((START, "q1", index), (PlanSource.LOGGED, 2)), ((START, "q1", scan), (PlanSource.LOGGED, 1))
+    ]  # fmt: skip
+    assert rig.texts == {"q1": "select ?"}
+    rig.texts.clear()
+    rig.asker.keep_logged(START + 1, logged)
+    assert not rig.texts
 
 
 def test_memory_of_texts_is_bounded(rig, monkeypatch):

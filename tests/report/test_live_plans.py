@@ -9,13 +9,13 @@ from archives import planned, session
 from pgstrata.diagnosis.live.explain import explain
 from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, Span, StatementUse
 from pgstrata.model.explanation import Chosen, Explained
-from pgstrata.model.query_plans import GenericPlan, LivePlans, PlanProblem, SeenPlan
+from pgstrata.model.query_plans import LivePlan, LivePlans, PlanProblem, PlanSource, SeenPlan
 from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.blocks.text import emit_text
 from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.document import make_explanation
 from pgstrata.report.live.json import explanation_json
-from pgstrata.report.live.plans import plan_blocks, say_when
+from pgstrata.report.live.plans import plan_blocks, say_plan_change, say_when
 
 BEGIN = 1_795_711_200
 NASTY = "<script>alert('x')</script>\x1b[31m\u202e"
@@ -91,14 +91,14 @@ def test_the_document_has_both_outlines_and_what_they_are():
     ],
 )
 def test_why_there_is_no_plan_is_said(problem, said):
-    found = explained(None, seen(50, 50, GenericPlan(problem=problem), "update"))
+    found = explained(None, seen(50, 50, LivePlan(problem=problem), "update"))
     assert f"No plan of query update: {said}" in words(found)
 
 
 def test_many_changes_and_many_without_a_plan_are_cut():
     found = explained()
     (change,) = found.explanation.plans.changes
-    unknown = tuple(seen(1, 1, GenericPlan(problem="x"), str(number)) for number in range(9))
+    unknown = tuple(seen(1, 1, LivePlan(problem="x"), str(number)) for number in range(9))
     (section,) = plan_blocks(LivePlans(changes=(change,) * 8, alike=3, unknown=unknown), TEXTS)
     text = str(section)
     assert "The plans of 2 other statements changed as well." in text
@@ -108,6 +108,15 @@ def test_many_changes_and_many_without_a_plan_are_cut():
 
 def test_where_no_plan_is_known_there_is_no_section():
     assert not list(plan_blocks(LivePlans(), TEXTS))
+
+
+def test_a_logged_plan_is_called_one_and_has_no_time_where_both_were_seen():
+    (change,) = explained().explanation.plans.changes
+    logged = replace(change, value=replace(change.value, source=PlanSource.LOGGED), after=None, by=None)
+    assert say_plan_change(logged, TEXTS) == (
+        "The plan of select note from stock where id = ? that auto_explain logged most often differs: "
+        "Index Scan using stock_pkey on stock -> Seq Scan on stock"
+    )
 
 
 def test_foreign_names_are_text_everywhere():
@@ -120,7 +129,7 @@ def test_foreign_names_are_text_everywhere():
 
 
 def test_programs_get_both_plans_and_the_times():
-    found = explained(None, seen(50, 50, GenericPlan(problem=PlanProblem.TEXT), "update"))
+    found = explained(None, seen(50, 50, LivePlan(problem=PlanProblem.TEXT), "update"))
     plans = json.loads(explanation_json(found))["plans"]
     (change,) = plans["changes"]
     assert (change["statement"], change["after"], change["by"]) == ("select", BEGIN - 20, BEGIN + 40)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from pgstrata.model.archive import ArchiveEvent, Blocking, EventKind, Horizon, SessionClass, SessionsLook, StatementUse
-from pgstrata.model.query_plans import GenericPlan
+from pgstrata.model.query_plans import LivePlan
 from pgstrata.ports.recording import Counted
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
@@ -77,7 +77,7 @@ def counted(uses, seconds=10.0, *, complete=True):
 
 def planned(*outline, shape=None):
     """A plan with these nodes."""
-    return GenericPlan(shape=shape or " / ".join(outline), outline=outline)
+    return LivePlan(shape=shape or " / ".join(outline), outline=outline)
 
 
 def use(calls, seconds, blocks=0.0):

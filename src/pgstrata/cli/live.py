@@ -58,7 +58,7 @@ def watch(
         bool, typer.Option("--no-query-text", help="Only ids or hashes of statements, no texts.")
     ] = False,
     no_plans: Annotated[
-        bool, typer.Option("--no-plans", help="Do not ask for plans of statements (EXPLAIN, from PostgreSQL 16 on).")
+        bool, typer.Option("--no-plans", help="Keep no plans of statements, and do not ask for any (EXPLAIN).")
     ] = False,
     duration: Annotated[
         str | None, typer.Option("--duration", metavar="TIME", help="Stop after this time; otherwise at Ctrl-C.")

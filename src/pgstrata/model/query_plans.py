@@ -71,8 +71,8 @@ class PlansCompared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GenericPlan:
-    """The plan of a statement for parameters of any value, as a live server gave it.
+class LivePlan:
+    """The plan of a statement of a live server.
 
     `shape` stands for its nodes with relations and indexes in their order: plans with the same one are alike.
     `outline` has these nodes, one a line, indented by depth. `problem` is why there is no plan: a code of
@@ -82,6 +82,13 @@ class GenericPlan:
     shape: str = ""
     outline: tuple[str, ...] = ()
     problem: str = ""
+
+
+class PlanSource(StrEnum):
+    """Where a plan comes from: GENERIC: for parameters of any value, asked for. LOGGED: of executions, by auto_explain."""
+
+    GENERIC = "generic"
+    LOGGED = "logged"
 
 
 class PlanProblem(StrEnum):
@@ -101,12 +108,17 @@ class PlanProblem(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenPlan:
-    """A plan that a live server gave for a statement each time it was asked from `first` to `last`, Unix seconds."""
+    """A plan of a statement that was seen so many `times` from `first` to `last`, Unix seconds.
+
+    GENERIC ones are those of every look in that time. Of LOGGED ones others may have been seen meanwhile.
+    """
 
     statement: str
     first: int
     last: int
-    plan: GenericPlan
+    plan: LivePlan
+    source: PlanSource = PlanSource.GENERIC
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +126,8 @@ class PlanChange:
     """A statement whose plan in a window has another shape than in the comparison window.
 
     `changes` say how, as those of `PlanDifference`. It changed after the moment `after`, at which the earlier of both
-    plans was last seen, and not later than `by`, when the later one was first seen; Unix seconds. None: the windows are
-    environments of a study, which take turns.
+    plans was last seen, and not later than `by`, when the later one was first seen; Unix seconds. None: it is not known,
+    because both were seen in between, or the windows are environments of a study, which take turns.
     """
 
     statement: str

@@ -7,14 +7,18 @@ from pgstrata.diagnosis.live.explain import explain
 from pgstrata.diagnosis.live.plans import compare_seen_plans
 from pgstrata.model.archive import ArchiveWindow, Span, StatementUse
 from pgstrata.model.causes import CauseKind, EvidenceCode
-from pgstrata.model.query_plans import GenericPlan, LivePlans, SeenPlan
+from pgstrata.model.query_plans import LivePlan, LivePlans, PlanSource, SeenPlan
 
 INDEX, SEQ = planned("Index Scan using stock_pkey on stock"), planned("Seq Scan on stock")
-DENIED = GenericPlan(problem="permission denied for table stock")
+DENIED = LivePlan(problem="permission denied for table stock")
 
 
-def seen(first, last, plan, statement="select"):
-    return SeenPlan(statement=statement, first=first, last=last, plan=plan)
+def seen(first, last, plan, statement="select", **more):
+    return SeenPlan(statement=statement, first=first, last=last, plan=plan, **more)
+
+
+def logged(first, last, plan, times):
+    return seen(first, last, plan, source=PlanSource.LOGGED, times=times)
 
 
 def window(begin, end, *plans):
@@ -50,6 +54,21 @@ def test_a_window_after_which_it_is_compared_tells_when_it_changed_as_well():
     (change,) = compare_seen_plans(window(0, 600, *plans), window(600, 720, *plans), ()).changes
     assert (change.after, change.by) == (580, 640)
     assert change.changes == ("Index Scan using stock_pkey on stock -> Seq Scan on stock",)
+
+
+def test_of_logged_plans_the_most_frequent_counts_and_when_it_changed_is_not_known_where_both_were_seen():
+    plans = (logged(0, 700, INDEX, 700), logged(500, 719, SEQ, 500))
+    (change,) = compare(*plans).changes
+    assert (change.value.plan, change.reference.plan) == (SEQ, INDEX)
+    assert (change.after, change.by) == (None, None)
+    assert compare(logged(0, 700, INDEX, 700), logged(610, 620, SEQ, 3)) == LivePlans(alike=1)
+
+
+def test_generic_and_logged_plans_are_not_compared_with_each_other():
+    assert compare(seen(5, 580, INDEX), logged(610, 700, SEQ, 50)) == LivePlans()
+    both = compare(seen(5, 580, INDEX), seen(640, 715, SEQ), logged(5, 580, SEQ, 9), logged(640, 715, INDEX, 9))
+    (change,) = both.changes
+    assert (change.value.source, both.alike) == (PlanSource.GENERIC, 0)
 
 
 def test_of_one_window_alone_nothing_is_said():

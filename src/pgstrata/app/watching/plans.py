@@ -1,13 +1,15 @@
-"""Which plans a recorder asks its server for: those of the statements with most time, one at a time, each seldom."""
+"""Which plans a recorder keeps: generic ones of the statements with most time, asked for one at a time, and logged ones."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.app.watching.connection import Connected
+from pgstrata.collectors.live.logged_plans import LoggedPlan
 from pgstrata.collectors.live.plans import (
     GENERIC_SINCE,
     NO_PLAN,
@@ -19,7 +21,7 @@ from pgstrata.collectors.live.plans import (
 )
 from pgstrata.errors import SqlError
 from pgstrata.model.archive import REST, StatementUse
-from pgstrata.model.query_plans import GenericPlan
+from pgstrata.model.query_plans import LivePlan, PlanSource
 
 EVERY: Final = 5
 """Seconds between two questions."""
@@ -50,12 +52,14 @@ class PlansAsker:
 
     Args:
         passed: seconds of a clock that never jumps.
-        keep: takes each plan with the second and the statement's id.
+        keep: takes each plan with the second, the statement's key, where it comes from, and how often it was seen.
+        learn: takes texts of statements by key.
         tell: says what cannot be had, each kind of failure once.
     """
 
     passed: Callable[[], float]
-    keep: Callable[[int, str, GenericPlan], None]
+    keep: Callable[[int, str, LivePlan, PlanSource, int], None]
+    learn: Callable[[Mapping[str, str]], None]
     tell: Callable[[str], None]
     _ranked: tuple[str, ...] = ()
     _texts: dict[str, Explainable] = field(default_factory=dict)
@@ -63,6 +67,7 @@ class PlansAsker:
     _pause: float = 0.0
     _again: float = -math.inf
     _told: set[str] = field(default_factory=set)
+    _logged: set[str] = field(default_factory=set)
 
     def rank(self, uses: Mapping[str, StatementUse]) -> None:
         """What was counted of statements, by the server's ids, in the last seconds."""
@@ -92,16 +97,28 @@ class PlansAsker:
         self._due[key] = now + _WITHOUT
         if known.problem:
             del self._texts[key]
-        found = GenericPlan(problem=known.problem) if known.problem else self._explain(connected, key, known.text)
+        found = LivePlan(problem=known.problem) if known.problem else self._explain(connected, key, known.text)
         if found is not None and found.problem != NO_PLAN:
-            self.keep(moment, key, found)
+            self.keep(moment, key, found, PlanSource.GENERIC, 1)
+
+    def keep_logged(self, moment: int, plans: Iterable[LoggedPlan]) -> None:
+        """Plans that came to the server's log."""
+        found = list(plans)
+        for (key, plan), times in Counter((each.statement, each.plan) for each in found).items():
+            self.keep(moment, key, plan, PlanSource.LOGGED, times)
+        texts = {each.statement: each.text for each in found if each.statement not in self._logged}
+        if len(self._logged) > _MOST_KNOWN:
+            self._logged.clear()
+        if texts:
+            self._logged.update(texts)
+            self.learn(texts)
 
     def _learn(self, connected: Connected) -> None:
         unknown = [key for key in self._ranked if key not in self._texts]
         rows = connected.rows(explainable_statement(unknown, connected.server.said["counting"]))
         self._texts |= read_explainable(rows, unknown)
 
-    def _explain(self, connected: Connected, key: str, text: str) -> GenericPlan | None:
+    def _explain(self, connected: Connected, key: str, text: str) -> LivePlan | None:
         """The plan, or what the server says instead; None where a lock was in the way."""
         begun = self.passed()
         try:
@@ -109,7 +126,7 @@ class PlansAsker:
         except SqlError as error:
             self._fail(error)
             if error.sqlstate != _LOCKED:
-                return GenericPlan(problem=error.what[:_LONGEST])
+                return LivePlan(problem=error.what[:_LONGEST])
             self._due[key] = begun + _LONGEST_PAUSE
             return None
         found = read_generic_plan(rows)

@@ -171,8 +171,6 @@ class Recorder:
         self._event(EventKind.MISSED, f"{part}: {why}")
         self.tell(f"{part} could not be read: {why}; this is tried again{f' ({remedy})' if remedy else ''}")
 
-    # -------------------------------------------------------------------------------------------- connection
-
     def _open(self) -> Connected:
         session = self.connect()
         try:
@@ -365,6 +363,8 @@ class Recorder:
         for event in found.events:
             self.archive.add_event(event)
             self._followers.note(event)
+        if self.plans is not None:
+            self.plans.keep_logged(moment, found.plans)
         if found.rates:
             self.archive.add_host(moment, found.seconds, found.rates)
             self._second = replace(self._second, host=found.rates, host_seconds=found.seconds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,6 +108,7 @@ def watch(
         hook = None
         if words is not None:
             hook = Hook(words, task.archive.absolute(), os.environ, secrets_of(task.dsn, address.password))
+        learn = archive.add_texts if task.query_text else _forget
         alarms = Alarms(task.archive, tell, rate=task.rate, hook=hook, query_text=task.query_text)
         recorder = Recorder(
             connect=lambda: PsqlSession(LocalDialogue, tools, address),
@@ -117,7 +118,7 @@ def watch(
             ticker=ticker,
             tell=tell,
             query_text=task.query_text,
-            plans=PlansAsker(ticker.passed, archive.add_plan, tell) if task.plans else None,
+            plans=PlansAsker(ticker.passed, archive.add_plan, learn, tell) if task.plans else None,
             followers=(alarms, *followers, *((recent,) if task.listen else ())),
         )
         alarms.announce = recorder.alarm
@@ -139,6 +140,10 @@ def watch(
                 f"the records of the last {render_duration(lost)} are lost: they could not be written into the archive"
             )
     return max(0, recorder.looks - lost)
+
+
+def _forget(_texts: Mapping[str, str]) -> None:
+    """Texts that are not kept."""
 
 
 def _destination(host: str | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -19,7 +19,7 @@ from pgstrata.collectors.live.statements import EXPLAIN
 from pgstrata.collectors.plans import parse_shape
 from pgstrata.errors import ParseError
 from pgstrata.libpq import quote_literal
-from pgstrata.model.query_plans import GenericPlan, PlanProblem
+from pgstrata.model.query_plans import LivePlan, PlanProblem
 
 GENERIC_SINCE: Final = 160000
 """Version from which on EXPLAIN takes a statement with parameters."""
@@ -71,15 +71,20 @@ def explain_statement(text: str) -> str:
     return f"{EXPLAIN} {castable}"
 
 
-def read_generic_plan(rows: bytes) -> GenericPlan:
+def read_generic_plan(rows: bytes) -> LivePlan:
     """The plan that a server gave; ParseError where it has no node."""
     text = rows.decode("utf-8", "replace")
     shape = parse_shape(text)
     if not shape:
         raise ParseError(f"unknown shape of a plan: {text[:200]!r}")
+    return outline_plan(shape)
+
+
+def outline_plan(shape: Sequence[str]) -> LivePlan:
+    """A plan of these nodes, as `parse_shape` gives them; of very many the first are kept, and all tell it apart."""
     hashed = hashlib.sha256("\n".join(shape).encode("utf-8", "replace")).hexdigest()[:_HASHED]
     left = len(shape) - _MOST_LINES
     outline = [line[:_LONGEST_LINE] for line in shape[:_MOST_LINES]]
     if left > 0:
         outline.append(f"... and {left} more")
-    return GenericPlan(shape=hashed, outline=tuple(outline))
+    return LivePlan(shape=hashed, outline=tuple(outline))

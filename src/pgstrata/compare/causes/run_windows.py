@@ -26,7 +26,7 @@ from pgstrata.model.archive import (
     StatementUse,
 )
 from pgstrata.model.experiment import Cell
-from pgstrata.model.query_plans import GenericPlan, PlanUse, SeenPlan
+from pgstrata.model.query_plans import LivePlan, PlanUse, SeenPlan
 from pgstrata.model.runs import RunRecord
 from pgstrata.sources.runs import may_enter
 
@@ -197,7 +197,7 @@ def _plans(plans: Iterable[PlanUse], span: Span) -> Iterator[SeenPlan]:
         if key not in known:
             known.add(key)
             shape = use.plan.shape
-            plan = GenericPlan(shape="\n".join(shape), outline=shape, problem=use.plan.error)
+            plan = LivePlan(shape="\n".join(shape), outline=shape, problem=use.plan.error)
             yield SeenPlan(statement=key, first=span.begin, last=span.end, plan=plan)
 
 

@@ -7,9 +7,11 @@ from typing import Final
 
 from pgstrata.diagnosis.queries import describe_change
 from pgstrata.model.archive import ArchiveWindow, Span
-from pgstrata.model.query_plans import LivePlans, PlanChange, SeenPlan
+from pgstrata.model.query_plans import LivePlans, PlanChange, PlanSource, SeenPlan
 
 _BEYOND: Final = ("nodes beyond those that are kept differ",)
+_Key = tuple[str, PlanSource]
+"""Statement, and where its plans come from: only plans of one source are compared."""
 
 
 def compare_seen_plans(
@@ -17,7 +19,8 @@ def compare_seen_plans(
 ) -> LivePlans:
     """The plan of each statement in a window beside that in the comparison window.
 
-    A window has the plan of a statement that was seen longest in it.
+    A window has the generic plan of a statement that was seen longest in it, and the plan that was logged most often.
+    If both changed, the generic one is told.
 
     Args:
         value: the window.
@@ -26,39 +29,47 @@ def compare_seen_plans(
         timed: whether the windows are times of one server; otherwise nobody asks when a plan changed.
     """
     ours, theirs = _usual(value), _usual(reference)
-    both = [statement for statement in ours if statement in theirs]
-    changes = [
-        _change(ours[statement], theirs[statement], timed=timed)
-        for statement in both
-        if ours[statement].plan.shape != theirs[statement].plan.shape
-    ]
+    both = [key for key in ours if key in theirs]
+    changes: dict[str, PlanChange] = {}
+    for key in sorted(both, key=lambda key: key[1] is not PlanSource.GENERIC):
+        if ours[key].plan.shape != theirs[key].plan.shape:
+            changes.setdefault(key[0], _change(ours[key], theirs[key], timed=timed))
     places = {statement: place for place, statement in enumerate(order)}
-    changes.sort(key=lambda change: places.get(change.statement, len(places)))
-    unknown = {each.statement: each for each in value.plans if each.plan.problem and each.statement not in ours}
-    return LivePlans(changes=tuple(changes), alike=len(both) - len(changes), unknown=tuple(unknown.values()))
+    known = {statement for statement, _ in ours}
+    unknown = {each.statement: each for each in value.plans if each.plan.problem and each.statement not in known}
+    return LivePlans(
+        changes=tuple(sorted(changes.values(), key=lambda change: places.get(change.statement, len(places)))),
+        alike=len({statement for statement, _ in both} - changes.keys()),
+        unknown=tuple(unknown.values()),
+    )
 
 
-def _usual(window: ArchiveWindow) -> Mapping[str, SeenPlan]:
-    found: dict[str, SeenPlan] = {}
+def _usual(window: ArchiveWindow) -> Mapping[_Key, SeenPlan]:
+    found: dict[_Key, SeenPlan] = {}
     for each in window.plans:
-        other = found.get(each.statement)
-        if not each.plan.problem and (other is None or _length(each, window.span) >= _length(other, window.span)):
-            found[each.statement] = each
+        key = each.statement, each.source
+        if not each.plan.problem and (key not in found or _weight(each, window.span) >= _weight(found[key], window.span)):
+            found[key] = each
     return found
 
 
-def _length(seen: SeenPlan, span: Span) -> int:
-    return min(seen.last, span.end) - max(seen.first, span.begin)
+def _weight(seen: SeenPlan, span: Span) -> float:
+    """Seconds for which it was seen in the window; of a logged plan how often, as if it came evenly."""
+    inside = min(seen.last, span.end) - max(seen.first, span.begin)
+    if seen.source is PlanSource.GENERIC:
+        return inside
+    return seen.times * (inside + 1) / (seen.last - seen.first + 1)
 
 
 def _change(value: SeenPlan, reference: SeenPlan, *, timed: bool) -> PlanChange:
     alike = value.plan.outline == reference.plan.outline
     earlier, later = sorted((value, reference), key=lambda seen: seen.first)
+    told = timed and earlier.last < later.first
     return PlanChange(
         statement=value.statement,
         value=value,
         reference=reference,
         changes=_BEYOND if alike else describe_change(reference.plan.outline, value.plan.outline),
-        after=earlier.last if timed else None,
-        by=max(earlier.last, later.first) if timed else None,
+        after=earlier.last if told else None,
+        by=later.first if told else None,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pgstrata.model.explanation import Explanation, Outcome
-from pgstrata.model.query_plans import LivePlans, PlanChange, PlanProblem, SeenPlan
+from pgstrata.model.query_plans import LivePlans, PlanChange, PlanProblem, PlanSource, SeenPlan
 from pgstrata.report.blocks.model import Block, Listing, Paragraph, Section, Tone, Verbatim, begin, end
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.live.words import local, name_statement
@@ -28,7 +28,7 @@ _PROBLEMS: Final[Mapping[str, str]] = {
 }
 _NOTE: Final = (
     "Plans are those for parameters of any value, as EXPLAIN (GENERIC_PLAN) shows them to the recorder's role, about "
-    "once a minute. Sessions may have had other plans for their values."
+    "once a minute. Sessions may have had other plans for their values. Logged plans are those of slow executions."
 )
 _SEEN: Final = "first last outline=plan.outline"
 
@@ -59,6 +59,8 @@ def say_plan_change(change: PlanChange, texts: Mapping[str, str]) -> str:
     said = readable("; ".join(change.changes))
     said = said if len(said) <= _WIDTH else f"{said[: _WIDTH - 3].rstrip()}..."
     name = name_statement(change.statement, texts)
+    if change.value.source is PlanSource.LOGGED:
+        name += " that auto_explain logged most often"
     if change.after is None or change.by is None:
         return f"The plan of {name} differs: {said}"
     return f"The plan of {name} changed {say_when(change.after, change.by)}: {said}"
@@ -104,7 +106,7 @@ def plans_json(plans: LivePlans) -> Mapping[str, Any]:
         "alike": plans.alike,
         "changes": [
             {
-                **pick_fields(change, "statement changes after by"),
+                **pick_fields(change, "statement source=value.source changes after by"),
                 "value": pick_fields(change.value, _SEEN),
                 "reference": pick_fields(change.reference, _SEEN),
             }

@@ -141,11 +141,13 @@ _PLANS: Final = """\
 CREATE TABLE plan (
     moment INTEGER NOT NULL,
     statement INTEGER NOT NULL,
-    until INTEGER NOT NULL,
+    source TEXT NOT NULL,
     shape TEXT NOT NULL,
+    until INTEGER NOT NULL,
+    times INTEGER NOT NULL,
     outline TEXT NOT NULL,
     problem TEXT NOT NULL,
-    PRIMARY KEY (moment, statement)
+    PRIMARY KEY (moment, statement, source, shape)
 ) STRICT, WITHOUT ROWID"""
 """Came later than the format: archives that are older have none until a recorder goes on with them."""
 

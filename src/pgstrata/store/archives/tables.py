@@ -136,8 +136,8 @@ _TABLES: Final = {
         sized=False,
     ),
     "plans": _Definition(
-        columns=(*_wholes("moment", "until"), *_texts("statement", "shape", "outline", "problem")),
-        query="SELECT p.moment, p.until, t.key, p.shape, p.outline, p.problem FROM plan p "
+        columns=(*_wholes("moment", "until", "times"), *_texts("statement", "source", "shape", "outline", "problem")),
+        query="SELECT p.moment, p.until, p.times, t.key, p.source, p.shape, p.outline, p.problem FROM plan p "
         "CROSS JOIN statement t ON t.id = p.statement WHERE p.until >= :begin AND p.moment < :end ORDER BY p.moment",
         sized=False,
     ),
