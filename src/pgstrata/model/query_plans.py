@@ -85,7 +85,10 @@ class LivePlan:
 
 
 class PlanSource(StrEnum):
-    """Where a plan comes from: GENERIC: for parameters of any value, asked for. LOGGED: of executions, by auto_explain."""
+    """Where a plan comes from.
+
+    GENERIC: asked for, for parameters of any value. LOGGED: of executions that auto_explain logged.
+    """
 
     GENERIC = "generic"
     LOGGED = "logged"
@@ -126,8 +129,8 @@ class PlanChange:
     """A statement whose plan in a window has another shape than in the comparison window.
 
     `changes` say how, as those of `PlanDifference`. It changed after the moment `after`, at which the earlier of both
-    plans was last seen, and not later than `by`, when the later one was first seen; Unix seconds. None: it is not known,
-    because both were seen in between, or the windows are environments of a study, which take turns.
+    plans was last seen, and not later than `by`, when the later one was first seen; Unix seconds. None: it is not
+    known, because both were seen in between, or the windows are environments of a study, which take turns.
     """
 
     statement: str

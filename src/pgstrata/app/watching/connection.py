@@ -31,7 +31,8 @@ _NOT_PREPARED: Final = frozenset({"26000", "42P05", "0A000"})
 Behind a pooler that gives each transaction another session, all of them happen.
 """
 _LITTLE_TIME: Final = (
-    "SELECT set_config('statement_timeout', '500ms', true) AS pgstrata, set_config('lock_timeout', '100ms', true) AS lock"
+    "SELECT set_config('statement_timeout', '500ms', true) AS pgstrata, "
+    "set_config('lock_timeout', '100ms', true) AS patience"
 )
 """For a plan: nobody waits longer for its locks, and hardly any statement takes longer to be planned."""
 

@@ -1,4 +1,4 @@
-"""Which plans a recorder keeps: generic ones of the statements with most time, asked for one at a time, and logged ones."""
+"""Which plans a recorder keeps: those of the statements with most time, asked for one at a time, and logged ones."""
 
 from __future__ import annotations
 

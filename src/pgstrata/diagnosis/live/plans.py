@@ -48,7 +48,8 @@ def _usual(window: ArchiveWindow) -> Mapping[_Key, SeenPlan]:
     found: dict[_Key, SeenPlan] = {}
     for each in window.plans:
         key = each.statement, each.source
-        if not each.plan.problem and (key not in found or _weight(each, window.span) >= _weight(found[key], window.span)):
+        other = found.get(key)
+        if not each.plan.problem and (other is None or _weight(each, window.span) >= _weight(other, window.span)):
             found[key] = each
     return found
 

@@ -167,7 +167,10 @@ def plan_blocks(answer: Answer, environment: str, cell: str) -> tuple[Block, ...
 def plan_text_blocks(item: PlanDifference, before: str, after: str) -> tuple[Block, ...]:
     """Both plans, each below the name of its environment."""
     texts = ((before, item.reference_plan), (after, item.plan))
-    return tuple(Section(f"{name}:", (Verbatim("\n".join(readable_lines(plan.text.splitlines(), _MOST_LINES))),)) for name, plan in texts)
+    return tuple(
+        Section(f"{name}:", (Verbatim("\n".join(readable_lines(plan.text.splitlines(), _MOST_LINES))),))
+        for name, plan in texts
+    )
 
 
 def differing_plans(answer: Answer) -> list[PlanDifference]:

@@ -51,8 +51,8 @@ def say_run_outcome(found: Explained) -> str:
             if runs >= FEWEST_BATCHES:
                 return say_outcome(found)
             return (
-                f"Cannot tell whether anything differs in {name}: both environments have {render_count(runs, 'block')}, "
-                f"and an interval needs {FEWEST_BATCHES} (throughput {rates})"
+                f"Cannot tell whether anything differs in {name}: both environments have "
+                f"{render_count(runs, 'block')}, and an interval needs {FEWEST_BATCHES} (throughput {rates})"
             )
         case _:
             return say_outcome(found)

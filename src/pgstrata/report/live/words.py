@@ -202,6 +202,7 @@ def detail_sentences(found: Explained) -> Iterator[str]:
 def say_outcome(found: Explained) -> str:
     """Whether transactions were slower, with throughput and time of both windows."""
     why, where = found.explanation, say_place(found.explanation.window)
+    inside = f"{where[:1].lower()}{where[1:]}"
     throughput, load, time = why.throughput, why.load, why.time
     per = f"{_seconds(time.value)} per transaction instead of {_seconds(time.reference)}"
     match why.outcome:
@@ -237,12 +238,12 @@ def say_outcome(found: Explained) -> str:
             return f"{where} transactions were faster: {per}, {render_change(time)}"
         case Outcome.SAME:
             return (
-                f"No change was found {where[:1].lower()}{where[1:]}: throughput {_rates(throughput)}, {render_change(throughput)}; "
+                f"No change was found {inside}: throughput {_rates(throughput)}, {render_change(throughput)}; "
                 f"{per}, {render_change(time)}; {_say_limits(why.throughput, why.time)}"
             )
         case Outcome.UNKNOWN:
             return (
-                f"Cannot tell whether anything changed {where[:1].lower()}{where[1:]}: there are too few seconds, or too little happened "
+                f"Cannot tell whether anything changed {inside}: there are too few seconds, or too little happened "
                 f"in them, for an interval (throughput {_rates(throughput)}; {per})"
             )
         case _:

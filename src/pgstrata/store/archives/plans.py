@@ -46,8 +46,9 @@ def read_plans(connection: sqlite3.Connection, begin: int, end: int, ids: Mappin
     `ids` are ids of statements by the hashes of their texts, as far as both are known.
     """
     query = (
-        f"SELECT s.key, p.moment, p.until, p.shape, substr(p.outline, 1, {_LONGEST}), substr(p.problem, 1, {_LONGEST}), "
-        "p.source, p.times FROM plan p CROSS JOIN statement s ON s.id = p.statement "
+        f"SELECT s.key, p.moment, p.until, p.shape, substr(p.outline, 1, {_LONGEST}), "
+        f"substr(p.problem, 1, {_LONGEST}), p.source, p.times "
+        "FROM plan p CROSS JOIN statement s ON s.id = p.statement "
         "WHERE p.moment < ? AND p.until >= ? ORDER BY p.moment"
     )
     known = {source.value for source in PlanSource}
