@@ -105,7 +105,7 @@ RATES = {"server_second", "server_minute", "host_second", "host_minute"}
 
 def columns():
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(f"{schema._SCHEMA}{schema._PLANS}")
+        connection.executescript(f"{schema._SCHEMA}{schema._PLANS};")
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         for table in tables:
             for number, name, kind, *_ in connection.execute(f"PRAGMA table_info({table})"):

@@ -150,6 +150,7 @@ CREATE TABLE plan (
     PRIMARY KEY (moment, statement, source, shape)
 ) STRICT, WITHOUT ROWID"""
 """Came later than the format: archives that are older have none until a recorder goes on with them."""
+_PLANS_INDEX: Final = "CREATE INDEX plan_statement ON plan (statement, moment)"
 
 
 def _unfit(path: Path) -> ArchiveError:
@@ -170,7 +171,7 @@ def open_archive(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {FORMAT};COMMIT")
         if not _check(connection, path):
-            connection.execute(_PLANS)
+            connection.executescript(f"BEGIN;{_PLANS};{_PLANS_INDEX};COMMIT")
         for pragma in _WRITING:
             connection.execute(f"PRAGMA {pragma}")
     except BaseException:
@@ -219,7 +220,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> bool:
             where=str(path),
             remedy="record into another folder; read this one with the pgstrata that recorded it",
         )
-    wanted = set(filter(None, map(str.strip, _SCHEMA.split(";"))))
+    wanted = {*filter(None, map(str.strip, _SCHEMA.split(";"))), _PLANS_INDEX}
     # a view in the place of a table might never end
     sound = _tables(connection).issuperset(each for each in wanted if each.startswith("CREATE TABLE"))
     plans = [text for (text,) in connection.execute("SELECT sql FROM sqlite_schema WHERE lower(name) = 'plan'")]
