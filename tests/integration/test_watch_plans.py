@@ -32,7 +32,13 @@ SELECT count(*) FROM stock WHERE id = :id AND note <> 'canary-constant' /* it's 
 UPDATE stock SET pieces = pieces + 1 WHERE id = :id;
 \\sleep 20 ms
 """
-QUERY = "SELECT count(*) FROM plan WHERE shape <> '' AND moment >= ? OR problem <> ''"
+LOGGED = """
+\\set id random(1, 20000)
+SELECT max(pieces) FROM stock WHERE id < :id AND note <> 'canary-constant';
+\\sleep 200 ms
+"""
+LOGGING = "-c session_preload_libraries=auto_explain -c auto_explain.log_min_duration=0"
+QUERY = "SELECT count(*) FROM plan WHERE source = 'generic' AND shape <> '' AND moment >= ? OR problem <> ''"
 
 
 @pytest.fixture(scope="module")
@@ -71,23 +77,27 @@ def known(archive, since):
             return 0  # its tables are being made
 
 
+def load(shop, script, text, options=""):
+    script.write_text(text)
+    pgbench = Path(shop["psql"]).with_name("pgbench")
+    return subprocess.Popen(
+        [pgbench, "-n", "-c", "2", "-T", "600", "-f", script, dsn(shop, "planned")],
+        env={**CLEAN, "PGAPPNAME": "shop", "PGOPTIONS": options}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def recorded(shared_sandbox, shop, tmp_path_factory):
     folder = tmp_path_factory.mktemp("plans")
-    script = folder / "script.sql"
-    script.write_text(SCRIPT)
-    pgbench = Path(shop["psql"]).with_name("pgbench")
-    bench = subprocess.Popen(
-        [pgbench, "-n", "-c", "2", "-T", "600", "-f", script, dsn(shop, "planned")],
-        env={**CLEAN, "PGAPPNAME": "shop"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    benches = [load(shop, folder / "script.sql", SCRIPT), load(shop, folder / "logged.sql", LOGGED, LOGGING)]
     try:
         before = record(shared_sandbox, shop, folder / "archive", 2)
         ask(shop, "planned", "ALTER TABLE stock DROP CONSTRAINT stock_pkey")
         after = record(shared_sandbox, shop, folder / "archive", 2)
     finally:
-        bench.terminate()
-        bench.wait()
+        for bench in benches:
+            bench.terminate()
+            bench.wait()
     return folder / "archive", before, after
 
 
@@ -116,6 +126,21 @@ def test_a_statement_that_the_role_may_not_plan_says_why(sandbox, recorded):
     said = " ".join(done.stdout.split())
     assert "No plan of update stock set pieces = pieces + ? where id = ?: permission denied for table stock" in said
     assert "a statement has no plan in the archive: permission denied for table stock (GRANT SELECT" in recorded[1][2]
+
+
+def test_plans_of_the_servers_log_are_counted_under_the_servers_id(shop, recorded):
+    words = [shop["psql"], "-X", "-c", "LOAD 'auto_explain'", "-d", dsn(shop, "planned")]
+    if subprocess.run(words, capture_output=True, env=CLEAN).returncode:
+        pytest.skip("this build has no auto_explain")
+    with closing(sqlite3.connect(recorded[0] / "archive.sqlite")) as connection:
+        query = (
+            "SELECT s.text, max(p.times), p.outline FROM plan p JOIN statement s ON s.id = p.statement "
+            "WHERE p.source = 'logged' GROUP BY 1"
+        )
+        found = {text: (times, outline) for text, times, outline in connection.execute(query)}
+    times, outline = found["select max(pieces) from stock where id < ? and note <> ?"]
+    assert times > 10
+    assert "stock" in outline
 
 
 def test_no_constant_reaches_the_archive_and_questions_for_plans_are_no_load(sandbox, recorded):
