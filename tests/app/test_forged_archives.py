@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from archives import START, Second, behind, make_archive, session, use
+from archives import START, Second, behind, make_archive, planned, session, use
 from pgstrata.app.correlate import load_associations
 from pgstrata.app.explain import load_explanation, load_periods, load_profile
 from pgstrata.app.export_archive import ArchiveWishes, export_archive
@@ -28,6 +28,7 @@ TABLES = {
     Relation(name="public.stock_pkey", table="public.stock"): RelationUse(index_scans=5, index_rows=9),
 }
 HORIZON = Horizon(holder=Holder(kind=HolderKind.SLOT, name="old"), age=70, held=0)
+PLANS = (planned("Index Scan using stock_pkey on stock"), planned("Seq Scan on stock"))
 WORKING, WAITING = session("select"), session("update", "Lock/transactionid")
 SECONDS = 300
 
@@ -43,6 +44,7 @@ def true(tmp_path_factory):
         ),
         uses=lambda number: {"select": use(100, 0.5), "update": use(10, 2.0 + number // 200 * 40)},
         texts={"select": "select ?", "update": "update ?"},
+        plans=[(number, "update", PLANS[number // 200]) for number in range(0, SECONDS, 50)],
     )  # fmt: skip
     with closing(sqlite3.connect(folder / ARCHIVE, isolation_level=None)) as connection:
         # of the first two minutes only the sums are left
@@ -103,7 +105,7 @@ RATES = {"server_second", "server_minute", "host_second", "host_minute"}
 
 def columns():
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(schema._SCHEMA)
+        connection.executescript(f"{schema._SCHEMA}{schema._PLANS};")
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         for table in tables:
             for number, name, kind, *_ in connection.execute(f"PRAGMA table_info({table})"):
@@ -162,6 +164,8 @@ def test_what_would_be_executed_is_refused(forge, made):
         ("DROP TABLE look_second", "CREATE VIEW look_second AS SELECT 1 AS moment, 1 AS looks, 1 AS load"),
         ("DROP TABLE event", "CREATE VIRTUAL TABLE event USING fts5(moment, kind, detail)"),
         ("ALTER TABLE look_second ADD COLUMN more TEXT",),
+        ("ALTER TABLE plan ADD COLUMN more TEXT",),
+        ("DROP TABLE plan", "CREATE VIRTUAL TABLE plan USING fts5(moment, statement, until, shape, outline, problem)"),
     ],
 )
 def test_other_tables_are_damage(forge, statements):
@@ -177,7 +181,9 @@ def test_unknown_names_are_left_out_or_shown_as_they_are(forge):
     assert not use_it(folder)
 
 
-@pytest.mark.parametrize("table", ["session_class", "statement", "look_second", "fact", "server_second", "event"])
+@pytest.mark.parametrize(
+    "table", ["session_class", "statement", "look_second", "fact", "server_second", "event", "plan"]
+)
 def test_rows_that_are_missing_are_no_traceback(forge, table):
     use_it(forge(f"DELETE FROM {table}"))
 

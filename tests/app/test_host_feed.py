@@ -50,6 +50,17 @@ def add(path, text):
         stream.write(text)
 
 
+def test_plans_that_come_to_the_log_are_handed_on_once(log):
+    feed = make_feed()
+    aim(feed, log)
+    feed.read(1)
+    plan = "Query Text: select 'x'\n\tSeq Scan on stock  (cost=0.00..8.31 rows=1 width=36)\n"
+    add(log, f"[7] LOG:  duration: 3.651 ms  plan:\n\t{plan}{ERROR}")
+    (found,) = feed.read(2).plans
+    assert (found.text, found.plan.outline) == ("select ?", ("Seq Scan on stock",))
+    assert not feed.read(3).plans
+
+
 def test_only_what_comes_to_the_log_counts(log):
     feed = make_feed()
     aim(feed, log)

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from archives import BLOCKER, START, Second, behind, make_archive, session, use
+from archives import BLOCKER, START, Second, behind, make_archive, planned, session, use
 from pgstrata.app import export_archive as exporting
 from pgstrata.app.export_archive import ArchiveWishes, export_archive
 from pgstrata.errors import DiskFullError, UsageError
@@ -30,7 +30,9 @@ from pgstrata.store.archives.thinning import Keep
 from program import pgstrata
 
 NASTY = 'a,"b"\r=cmd|x\u2028\x1b[31m\ndrop'
-TABLES = ("looks", "sessions", "server", "host", "statements", "blocked", "relations", "horizon", "events", "texts")
+TABLES = (
+    "looks", "sessions", "server", "host", "statements", "blocked", "relations", "horizon", "plans", "events", "texts",
+)  # fmt: skip
 WAITING = session("20", "Lock/tuple", application=NASTY)
 
 STOCK = Relation(name="public.stock")
@@ -50,7 +52,8 @@ def tell(number):
 def archive(tmp_path_factory):
     folder = tmp_path_factory.mktemp("export")
     uses = {"10": use(100, 0.5, 7.0), "20": use(10, 2.0)}
-    make_archive(folder / "a", 120, tell, uses=lambda _: uses, texts={"20": NASTY, "10": "select 1"})
+    plans = [(number, "10", planned("Limit", "  Seq Scan on t")) for number in (30, 90)]
+    make_archive(folder / "a", 120, tell, uses=lambda _: uses, texts={"20": NASTY, "10": "select 1"}, plans=plans)
     return folder
 
 
@@ -110,6 +113,12 @@ def test_tables_and_what_holds_back_vacuum_are_there(exported):
         "standby",
         "7",
     )
+
+
+def test_plans_are_there_with_the_time_in_which_they_were_seen(exported):
+    (row,) = exported["plans"]
+    assert (int(row["moment"]), int(row["until"])) == (START + 30, START + 90)
+    assert (row["statement"], row["outline"], row["problem"]) == ("10", "Limit\n  Seq Scan on t", "")
 
 
 def test_text_of_strangers_stays_one_field_as_it_is(exported):

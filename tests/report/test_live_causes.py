@@ -165,6 +165,7 @@ def test_every_kind_has_its_own_words(kind):
         (figure(EvidenceCode.AGE, 123_456, None), "its snapshot was 123,456 transactions old"),
         (figure(EvidenceCode.RESTARTED, 1, None), "the server was restarted"),
         (figure(EvidenceCode.BEHIND), "5.50 sessions waited behind it on average instead of 0.25"),
+        (figure(EvidenceCode.PLAN, 0, None), "its plan differs"),
         (figure(EvidenceCode.OPEN, 30, None), "its transaction had been open for up to 30 s"),
     ],
 )

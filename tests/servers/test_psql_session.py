@@ -51,6 +51,20 @@ def test_rows_come_without_what_psql_says_of_them():
     assert psql.asked[1] == "SELECT 1\n;\n\\warn :SQLSTATE\n\\warn @2\n"
 
 
+def test_a_text_of_strangers_is_no_command_and_its_error_is_told():
+    text = "SELECT $pgstrata0$ \\! touch x :HOST"
+    failed = ("", 'ERROR:  42501: permission denied for table stock\n42501\n', False)
+    psql, opened = session(CONNECTED, ("a\n", "00000\n", False), failed)
+    assert opened.rows_of_text(text) == b"a\n"
+    assert psql.asked[1] == (
+        f"\\set LAST_ERROR_SQLSTATE 00000\nSELECT $pgstrata1${text}$pgstrata1$ AS pgstrata \\gexec\n"
+        "\\warn :LAST_ERROR_SQLSTATE\n\\warn @2\n"
+    )
+    with pytest.raises(SqlError, match="permission denied for table stock") as caught:
+        opened.rows_of_text("SELECT 1")
+    assert caught.value.sqlstate == "42501"
+
+
 def test_a_warning_while_it_connects_is_no_failure():
     said = 'WARNING:  01000: database "shop" has a collation version mismatch\n00000\n'
     _, opened = session(("1\n", said, False), ("2\n", "00000\n", False))

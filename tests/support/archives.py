@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from pgstrata.model.archive import ArchiveEvent, Blocking, EventKind, Horizon, SessionClass, SessionsLook, StatementUse
+from pgstrata.model.query_plans import LivePlan
 from pgstrata.ports.recording import Counted
 from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
@@ -35,8 +36,8 @@ class Second:
     horizon: Horizon | None = None
 
 
-def make_archive(folder, seconds, tell, *, begin=START, keep=None, uses=None, facts=None, texts=None):
-    """An archive of so many seconds; `tell` is given the number of each."""
+def make_archive(folder, seconds, tell, *, begin=START, keep=None, uses=None, facts=None, texts=None, plans=()):
+    """An archive of so many seconds; `tell` is given the number of each, `plans` are (number, statement, plan)."""
     writer = ArchiveWriter.open(folder, keep or Keep())
     writer.add_facts({"server_version": "18.0", "limits": "", **(facts or {})})
     writer.add_event(ArchiveEvent(moment=begin, kind=EventKind.STARTED, detail="18.0"))
@@ -55,6 +56,8 @@ def make_archive(folder, seconds, tell, *, begin=START, keep=None, uses=None, fa
             writer.add_counted(moment + 1, counted(uses(number)))
         if number % 600 == 599:
             writer.flush(moment)
+    for number, statement, plan in plans:
+        writer.add_plan(begin + number, statement, plan)
     writer.add_texts(texts or {})
     writer.flush(begin + seconds)
     writer.tidy(begin + seconds)
@@ -70,6 +73,11 @@ def behind(waiting, root=BLOCKER, pid=4711, held=30, sessions=1):
 def counted(uses, seconds=10.0, *, complete=True):
     """What an interval counted."""
     return Counted(seconds=seconds, spent=sum(each.seconds for each in uses.values()), uses=uses, complete=complete)
+
+
+def planned(*outline, shape=None):
+    """A plan with these nodes."""
+    return LivePlan(shape=shape or " / ".join(outline), outline=outline)
 
 
 def use(calls, seconds, blocks=0.0):

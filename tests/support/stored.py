@@ -1,5 +1,7 @@
 """Studies on disk as the loop leaves them, from values that a test makes up."""
 
+from dataclasses import replace
+
 import records
 from pgstrata.app.question import load_plan
 from pgstrata.model.metrics import Measurement
@@ -28,8 +30,11 @@ def make_header(run, plan):
     return records.make_header(run, plan=plan.identity, client_cpu=0.1, door_pids=(1, 2))
 
 
-def write_study(place, question, measure):
-    """place/study of the experiment `question`; measure(plan, run) gives values by metric, None for a missing run."""
+def write_study(place, question, measure, more=None):
+    """place/study of the experiment `question`; measure(plan, run) gives values by metric, None for a missing run.
+
+    `more`, given a run, has further fields of its record.
+    """
     (place / "ask.toml").write_text(question)
     plan = load_plan(place / "ask.toml")
     with StudyStore.create(place / "study", plan, "0.1.0") as store:
@@ -38,5 +43,6 @@ def write_study(place, question, measure):
             if values is not None:
                 evidence = store.begin(run.identity)
                 evidence.keep("pgbench.out", b"")
-                header, record = make_header(run, plan), make_record(run, values)
+                header = make_header(run, plan)
+                record = replace(make_record(run, values), **(more(run) if more else {}))
                 store.commit(FinishedRun(evidence=evidence, header=header, record=record))

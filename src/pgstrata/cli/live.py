@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pgstrata.cli.completion import complete_archive
+from pgstrata.cli.completion import complete_any, complete_archive
 from pgstrata.cli.options import Json, NoQueryText, duration_at
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ def watch(
     ] = None,
     no_query_text: Annotated[
         bool, typer.Option("--no-query-text", help="Only ids or hashes of statements, no texts.")
+    ] = False,
+    no_plans: Annotated[
+        bool, typer.Option("--no-plans", help="Keep no plans of statements, and do not ask for any (EXPLAIN).")
     ] = False,
     duration: Annotated[
         str | None, typer.Option("--duration", metavar="TIME", help="Stop after this time; otherwise at Ctrl-C.")
@@ -119,6 +122,7 @@ def watch(
             size=_size_of(size),
         ),
         query_text=not no_query_text,
+        plans=not no_plans,
         host=host,
         seconds=None if duration is None else duration_at(duration, "--duration"),
         listen=choose_listen(listen, anywhere=listen_anywhere),
@@ -196,7 +200,19 @@ Begin = Annotated[
 End = Annotated[str | None, typer.Option("--to", metavar="TIME", help="The archive's end if not given.")]
 Against = Annotated[
     str | None,
-    typer.Option("--against", metavar="FROM..TO", help="Compare with this window, not with the time before."),
+    typer.Option(
+        "--against",
+        metavar="FROM..TO",
+        help="Compare with this window, not with the time before; of a study, with the environment of this name.",
+    ),
+]
+Source = Annotated[
+    Path,
+    typer.Argument(
+        metavar="ARCHIVE",
+        help="The folder that `pgstrata watch` records into, or a study.",
+        autocompletion=complete_any,
+    ),
 ]
 
 
@@ -205,10 +221,17 @@ Format = Annotated[str | None, typer.Option("--format", help="'text': plain, at 
 
 
 def explain(
-    archive: Archive,
+    archive: Source,
     begin: Begin = None,
     end: End = None,
     against: Against = None,
+    environment: Annotated[
+        str | None,
+        typer.Option("--environment", metavar="NAME", help="Of a study: explain this environment, not a window."),
+    ] = None,
+    cell: Annotated[
+        str | None, typer.Option("--cell", metavar="CELL", help="Of a study with several cells: this one.")
+    ] = None,
     json: Json = False,
     report: Report = None,
     format_: Format = None,
@@ -217,15 +240,31 @@ def explain(
     """Explain why a live server was slow: compare a window of an archive with another, by default the time before.
 
     The answer says whether it was slower at all, what most likely caused it, where the extra load is, and whether
-    statements were called more often or became slower.
+    statements were called more often or became slower. Of a study it compares an environment with another one, by
+    default the baseline.
     """
     from pgstrata import __version__
     from pgstrata.app.explain import load_explanation
+    from pgstrata.app.explain_study import explain_study, is_study
+    from pgstrata.errors import UsageError
     from pgstrata.report.live.document import make_explanation
     from pgstrata.report.live.json import explanation_json
 
     check_format(format_)
-    found = load_explanation(archive, begin, end, against, query_text=not no_query_text)
+    of_study = is_study(archive)
+    given = (("--from", begin), ("--to", end)) if of_study else (("--environment", environment), ("--cell", cell))
+    for option, value in given:
+        if value is not None:
+            what, remedy = (
+                ("a study has environments instead of windows", "use --environment and --against with their names")
+                if of_study
+                else ("an archive has windows instead of environments", "use --from and --to")
+            )
+            raise UsageError(what, where=option, remedy=remedy)
+    if of_study:
+        found = explain_study(archive, environment, against, cell, query_text=not no_query_text)
+    else:
+        found = load_explanation(archive, begin, end, against, query_text=not no_query_text)
     tell_document(make_explanation(found, __version__), explanation_json(found) if json else None, format_, report)
 
 

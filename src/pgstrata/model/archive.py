@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Final
 
+from pgstrata.model.query_plans import SeenPlan
+
 CLIENT: Final = "client backend"
 PARALLEL: Final = "parallel worker"
 REST: Final = "(others)"
@@ -274,6 +276,7 @@ class ArchiveWindow:
     `counted` the seconds that they cover, None where nothing was counted, and `transactions` those committed in them.
     `blocked` are sums of sessions. `relations` are sums over `relations_counted` seconds, None where none were counted.
     `horizons` are, of each holder, the one at which it held back vacuum most, the one that held back most first.
+    `plans` are those that were seen in it, in order of time.
     """
 
     span: Span
@@ -289,6 +292,7 @@ class ArchiveWindow:
     relations: Mapping[Relation, RelationUse] = field(default_factory=dict)
     relations_counted: float | None = None
     horizons: tuple[Horizon, ...] = ()
+    plans: tuple[SeenPlan, ...] = ()
     events: tuple[ArchiveEvent, ...] = ()
     gaps: tuple[Span, ...] = ()
 

@@ -59,7 +59,8 @@ class EvidenceCode(StrEnum):
     empty: all). WAL_OF: bytes of WAL per second (statement). RATE: a figure of server or host (its name). EACH: the
     same per transaction. OTHERS: tasks that ran or were ready and were no sessions. PRESENT: seconds for which a
     session was seen without a pause. GREW: blocks per transaction in the last and in the middle third of the window.
-    AGE: transactions since the snapshot. RESTARTED: how often the server was restarted.
+    AGE: transactions since the snapshot. RESTARTED: how often the server was restarted. PLAN: Unix seconds at which
+    another plan was first seen (statement), and at which the one before was last seen; in a study 0 and None.
     """
 
     BEHIND = "sessions behind it"
@@ -79,6 +80,7 @@ class EvidenceCode(StrEnum):
     AGE = "snapshot behind"
     GREW = "blocks a transaction, late and earlier"
     RESTARTED = "restarts"
+    PLAN = "plan changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

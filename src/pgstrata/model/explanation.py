@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pgstrata.model.archive import ArchiveEvent, ArchiveFacts, Horizon, Relation, RelationUse, SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.causes import Cause
+from pgstrata.model.query_plans import LivePlans
 
 
 class Outcome(StrEnum):
@@ -124,7 +125,10 @@ class RelationChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowFacts:
-    """How well a window is known: `seen` is the share of its seconds that were looked at, read in steps of `unit`."""
+    """How well a window is known: `seen` is the share of its seconds that were looked at, read in steps of `unit`.
+
+    An environment of a study is a window with its `name` and so many `runs`; its span is no time.
+    """
 
     span: Span
     seen: float
@@ -132,6 +136,8 @@ class WindowFacts:
     gaps: tuple[Span, ...]
     events: tuple[ArchiveEvent, ...]
     unit: int
+    name: str = ""
+    runs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +187,7 @@ class Explanation:
     onset: Onset | None = None
     relations: tuple[RelationChange, ...] = ()
     horizons: tuple[Horizon, ...] = ()
+    plans: LivePlans = field(default_factory=LivePlans)
     causes: tuple[Cause, ...] = ()
 
 
@@ -196,10 +203,14 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """An explanation with what its words need: texts of statements by key, and what the archive says of itself."""
+    """An explanation with what its words need: texts of statements by key, and what the archive says of itself.
+
+    Of a study, `archive` is its folder and `cell` what was measured; of an archive `cell` is empty.
+    """
 
     archive: str
     facts: ArchiveFacts
     chosen: Chosen
     explanation: Explanation
     texts: Mapping[str, str]
+    cell: str = ""

@@ -54,5 +54,8 @@ class ServerSession(Protocol):
         SessionLostError: the connection is gone, and the session can only be closed.
         """
 
+    def rows_of_text(self, statement: str, *, timeout: float = 30.0) -> bytes:
+        """The same of one statement that strangers wrote: whatever is in it, it is no command for psql."""
+
     def close(self) -> None:
         """End the connection."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Final
 
 from pgstrata.errors import SessionLostError, SqlError
@@ -14,6 +15,7 @@ _CONNECTING: Final = 20.0
 """Seconds for each of several hosts: libpq tries one after the other."""
 _SILENT: Final = b"the server did not answer in time"
 _DONE: Final = "00000"
+_LAST: Final = "LAST_ERROR_SQLSTATE"
 _GONE: Final = ("08", "57P0")
 """Beginnings of SQLSTATEs after which a connection is of no use: a pooler gives them as ordinary errors."""
 
@@ -36,7 +38,7 @@ class PsqlSession:
             what = f"psql cannot be started: {error.strerror or error}"
             raise SqlError(what, remedy="look at the limits of processes, files and memory of this machine") from error
         try:
-            first, state = self._exchange("SELECT 1", _CONNECTING * (1 + address.host.count(",")))
+            first, state = self._exchange("SELECT 1\n;", _CONNECTING * (1 + address.host.count(",")))
         except BaseException:
             self._dialogue.close()
             raise
@@ -50,7 +52,16 @@ class PsqlSession:
         return self._dialogue.pid
 
     def rows(self, statement: str, *, timeout: float = 30.0) -> bytes:
-        said, state = self._exchange(statement, timeout)
+        return self._ask(f"{statement.rstrip().rstrip(';')}\n;", timeout)
+
+    def rows_of_text(self, statement: str, *, timeout: float = 30.0) -> bytes:
+        tag = next(tag for tag in (f"$pgstrata{number}$" for number in count()) if tag not in statement)
+        # the statement that gives the text succeeds; only the text itself can leave an error
+        words = f"\\set {_LAST} {_DONE}\nSELECT {tag}{statement}{tag} AS pgstrata \\gexec"
+        return self._ask(words, timeout, variable=_LAST)
+
+    def _ask(self, words: str, timeout: float, variable: str = "SQLSTATE") -> bytes:
+        said, state = self._exchange(words, timeout, variable)
         if said.ended or state.startswith(_GONE):
             found = explain_failure(self._address, said.complaints or _SILENT, lost=True)
             raise SessionLostError(found.what, where=found.where, remedy=found.remedy)
@@ -62,12 +73,12 @@ class PsqlSession:
     def close(self) -> None:
         self._dialogue.close()
 
-    def _exchange(self, statement: str, timeout: float) -> tuple[Exchange, str]:
-        """What was said, and the SQLSTATE: servers translate the words of their errors."""
+    def _exchange(self, words: str, timeout: float, variable: str = "SQLSTATE") -> tuple[Exchange, str]:
+        """What was said, and the SQLSTATE in a variable of psql: servers translate the words of their errors."""
         self._number += 1
         mark = f"@{self._number}"
-        words = f"{statement.rstrip().rstrip(';')}\n;\n\\warn :SQLSTATE\n\\warn {mark}\n"
-        said = self._dialogue.exchange(words.encode(), mark.encode(), timeout=timeout)
+        asked = f"{words}\n\\warn :{variable}\n\\warn {mark}\n"
+        said = self._dialogue.exchange(asked.encode(), mark.encode(), timeout=timeout)
         if said.ended:
             return said, ""
         complaints, _, state = said.complaints.removesuffix(b"\n").rpartition(b"\n")

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from pgstrata.app.watching.host_feed import HostFeed
+from pgstrata.app.watching.host_feed import HostFeed, require_host
 from pgstrata.app.watching.server import LiveServer
 from pgstrata.app.watching.ticker import Dues
 from pgstrata.collectors.live.relations import RelationsReader, relations_period
 from pgstrata.collectors.live.statements import StatementsReader
-from pgstrata.errors import PgstrataError, SqlError
+from pgstrata.errors import PgstrataError, SessionLostError, SqlError
 from pgstrata.model.archive import COMMITS
 from pgstrata.ports.session import ServerSession
 
@@ -30,6 +30,11 @@ _NOT_PREPARED: Final = frozenset({"26000", "42P05", "0A000"})
 
 Behind a pooler that gives each transaction another session, all of them happen.
 """
+_LITTLE_TIME: Final = (
+    "SELECT set_config('statement_timeout', '500ms', true) AS pgstrata, "
+    "set_config('lock_timeout', '100ms', true) AS patience"
+)
+"""For a plan: nobody waits longer for its locks, and hardly any statement takes longer to be planned."""
 
 
 @dataclass(slots=True)
@@ -98,10 +103,40 @@ class Connected:
             self._plain = True
         return self.rows(statement)
 
+    def explain(self, statement: str) -> bytes:
+        """What a server says of a plan, in a transaction of its own with little time, for locks, too."""
+        self.session.rows("BEGIN READ ONLY", timeout=_PATIENCE)
+        try:
+            self.session.rows(_LITTLE_TIME, timeout=_PATIENCE)
+            said = self.session.rows_of_text(statement, timeout=_PATIENCE)
+        except SessionLostError:
+            raise
+        except PgstrataError:
+            self.session.rows("ROLLBACK", timeout=_PATIENCE)
+            raise
+        self.session.rows("COMMIT", timeout=_PATIENCE)
+        self.asked += 1
+        return said
+
     def rows(self, statement: str) -> bytes:
         """Ask once; each statement is a transaction of the recorder's own, and counted as such."""
         self.asked += 1
         return self.session.rows(statement, timeout=_PATIENCE)
+
+
+def find_feed(server: LiveServer, here: HostFeed, there: HostFeed | None) -> HostFeed | None:
+    """The server's host; None where it is not seen.
+
+    Args:
+        server: that has answered.
+        here: this machine.
+        there: the machine that the user names; HostNotFitError where the server does not run on it.
+    """
+    backend = int(server.said["backend"])
+    if there is not None:
+        require_host(there, backend)
+        return there
+    return here if server.may_be_here and here.runs(backend) else None
 
 
 @dataclass(slots=True)

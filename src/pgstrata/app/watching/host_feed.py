@@ -12,6 +12,7 @@ from pgstrata.app.site import open_site
 from pgstrata.collectors.live.group import group_files
 from pgstrata.collectors.live.host import FILES, HostReader
 from pgstrata.collectors.live.log import MOST, LogPlace, LogReader
+from pgstrata.collectors.live.logged_plans import LoggedPlan
 from pgstrata.errors import HostFileError, HostNotFitError, PgstrataError
 from pgstrata.model.archive import ArchiveEvent, EventKind
 from pgstrata.ports.host import Command, Host
@@ -22,17 +23,19 @@ _LONGEST_WAIT: Final = 60.0
 """Seconds between two attempts to reach the host again."""
 _GRACE: Final = 5.0
 """Seconds that the end of a connection may take."""
+_MOST_PLANS: Final = 200
 _FRESH: Final = 3
 """Seconds for which what another machine said may stand for the present second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSecond:
-    """What was seen of the host: rates over the `seconds` before, and events of the server's log."""
+    """What was seen of the host: rates over the `seconds` before, and events and plans of the server's log."""
 
     rates: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 1.0
     events: tuple[ArchiveEvent, ...] = ()
+    plans: tuple[LoggedPlan, ...] = ()
 
 
 class HostFeed(Protocol):
@@ -78,6 +81,10 @@ class _LogTail:
         new = self.host.read(self.path, offset=self._offset)
         self._offset += len(new)
         return self._reader.read(new[-MOST:], moment) if new else ()
+
+    def take_plans(self) -> tuple[LoggedPlan, ...]:
+        """Plans of what was read since somebody asked."""
+        return self._reader.plans.take()
 
     def _look(self, moment: int) -> None:
         """Where it was replaced or truncated, it is read from its beginning; of a great deal, the end."""
@@ -132,7 +139,9 @@ class OpenedHostFeed:
 
     def read(self, moment: int) -> HostSecond:
         rates = self._counters.read(self.host.read_files((*FILES, *self._groups)), self.passed()) or {}
-        return HostSecond(rates=rates, seconds=self._counters.seconds, events=self._read_log(moment))
+        events = self._read_log(moment)
+        plans = self._log.take_plans() if self._log is not None else ()
+        return HostSecond(rates=rates, seconds=self._counters.seconds, events=events, plans=plans)
 
     def _read_log(self, moment: int) -> tuple[ArchiveEvent, ...]:
         if self._log is None:
@@ -200,6 +209,7 @@ class RemoteHostFeed:
         self._newest: HostSecond | None = None
         self._taken_at = 0.0
         self._events: list[ArchiveEvent] = []
+        self._plans: list[LoggedPlan] = []
         self._place: LogPlace | None = None
         self._is_aimed = False
         self._thread: Thread | None = None
@@ -230,10 +240,11 @@ class RemoteHostFeed:
         with self._lock:
             newest, self._newest = self._newest, None
             events, self._events = tuple(replace(event, moment=moment) for event in self._events), []
+            plans, self._plans = tuple(self._plans), []
             fresh = self._passed() - self._taken_at <= _FRESH
         if newest is None or not fresh:
-            return HostSecond(events=events)
-        return replace(newest, events=events)
+            return HostSecond(events=events, plans=plans)
+        return replace(newest, events=events, plans=plans)
 
     def close(self) -> None:
         self._ended.set()
@@ -270,6 +281,8 @@ class RemoteHostFeed:
         with self._lock:
             self._newest, self._taken_at = found, self._passed()
             self._events += found.events
+            # a recorder that waits for its server takes none
+            self._plans = [*self._plans, *found.plans][-_MOST_PLANS:]
 
     def _note_loss(self, why: str) -> None:
         self._feed = None

@@ -33,6 +33,7 @@ class Part(StrEnum):
     TEXTS = "texts of statements"
     HORIZON = "what holds back vacuum"
     RELATIONS = "statistics of tables"
+    PLANS = "plans of statements"
     SERVER = "settings of the server"
     HOST = "counters of the host"
     LOG = "place of the log"

@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Final
 
-from pgstrata.app.watching.connection import Absence, Connected
+from pgstrata.app.watching.connection import Absence, Connected, find_feed
 from pgstrata.app.watching.followers import Followers
-from pgstrata.app.watching.host_feed import HostFeed, require_host
+from pgstrata.app.watching.host_feed import HostFeed
 from pgstrata.app.watching.parts import Part, Parts
+from pgstrata.app.watching.plans import EVERY, PlansAsker
 from pgstrata.app.watching.server import LiveServer, compare_servers, observe_server
 from pgstrata.app.watching.ticker import Dues, Ticker
 from pgstrata.collectors.live.counters import (
@@ -28,9 +30,9 @@ from pgstrata.collectors.live.relations import keep_busiest, relations_statement
 from pgstrata.collectors.live.sessions import SessionsReader, sessions_statement
 from pgstrata.collectors.live.statements import (
     IDENTITIES_SINCE,
-    OWN,
     by_key,
     counts_statement,
+    is_own,
     keep_largest,
     key_of,
     read_texts,
@@ -73,6 +75,7 @@ class Recorder:
         query_text: whether texts of statements are kept.
         followers: are told what is recorded.
         there: the machine on which the server runs, where it is another one.
+        plans: asks for plans of statements; None: nobody does.
         unsaved_since: Unix seconds from which on records are in memory alone; None: all are written.
     """
 
@@ -84,6 +87,7 @@ class Recorder:
     query_text: bool = True
     followers: tuple[Follower, ...] = ()
     there: HostFeed | None = None
+    plans: PlansAsker | None = None
     looks: int = 0
     unsaved_since: int | None = None
     _connected: Connected | None = None
@@ -167,14 +171,12 @@ class Recorder:
         self._event(EventKind.MISSED, f"{part}: {why}")
         self.tell(f"{part} could not be read: {why}; this is tried again{f' ({remedy})' if remedy else ''}")
 
-    # -------------------------------------------------------------------------------------------- connection
-
     def _open(self) -> Connected:
         session = self.connect()
         try:
             server = observe_server(session)
             self.archive.claim(server.system)
-            self._feed = self._find_host(server)
+            self._feed = find_feed(server, self.here, self.there)
         except BaseException:
             session.close()
             raise
@@ -183,14 +185,6 @@ class Recorder:
         self._followers.begin(self._add_facts(self._connected), self.limits)
         self._server = server
         return self._connected
-
-    def _find_host(self, server: LiveServer) -> HostFeed | None:
-        """The server's host; HostNotFitError where it does not run on the one that the user names."""
-        backend = int(server.said["backend"])
-        if self.there is not None:
-            require_host(self.there, backend)
-            return self.there
-        return self.here if server.may_be_here and self.here.runs(backend) else None
 
     def _aim(self, connected: Connected | None) -> None:
         """Ask the server where its log is; it may have begun another one."""
@@ -246,6 +240,8 @@ class Recorder:
             attempt(Part.HORIZON, lambda: self._look_at_horizon(connected, moment))
         if connected.wants_relations(self._dues, STATEMENTS, moment):
             attempt(Part.RELATIONS, lambda: self._count_relations(connected, moment))
+        if self.plans is not None and self._dues.come("plans", EVERY, moment):
+            attempt(Part.PLANS, partial(self.plans.ask, connected, moment))
 
     def _observe_again(self, connected: Connected) -> None:
         """Rights, extensions and the role of a server change while it is recorded."""
@@ -323,12 +319,14 @@ class Recorder:
         if not found.complete:
             self._event(EventKind.EVICTED)
         spent = math.fsum(use.seconds for use in kept.values())
+        if self.plans is not None:
+            self.plans.rank(kept)
         counted = Counted(seconds=taken - before, spent=spent, uses=keyed, complete=found.complete)
         self.archive.add_counted(moment, counted)
         self._second = replace(self._second, counted=counted)
 
     def _is_own(self, identity: str) -> bool:
-        return OWN in self._identities.get(identity, "")
+        return is_own(self._identities.get(identity, ""))
 
     def _ask_texts(self, connected: Connected, identities: set[str]) -> None:
         """Texts of statements that have none yet; asked for once, whether the server has them or not."""
@@ -350,7 +348,7 @@ class Recorder:
         self._identities |= {identity: found.get(identity, "") for identity in asked}
         if self.query_text:
             texts = {
-                key_of(identity, text, server.version): text for identity, text in found.items() if OWN not in text
+                key_of(identity, text, server.version): text for identity, text in found.items() if not is_own(text)
             }
             self._add_texts(texts)
 
@@ -365,6 +363,8 @@ class Recorder:
         for event in found.events:
             self.archive.add_event(event)
             self._followers.note(event)
+        if self.plans is not None:
+            self.plans.keep_logged(moment, found.plans)
         if found.rates:
             self.archive.add_host(moment, found.seconds, found.rates)
             self._second = replace(self._second, host=found.rates, host_seconds=found.seconds)

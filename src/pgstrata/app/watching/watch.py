@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from pgstrata.app.watching.endpoint import Endpoint
 from pgstrata.app.watching.hook import Hook, parse_hook, secrets_of
 from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed
 from pgstrata.app.watching.metrics import measure
+from pgstrata.app.watching.plans import PlansAsker
 from pgstrata.app.watching.recent import Recent
 from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
@@ -43,8 +44,8 @@ _TIMEOUT: Final = "3s"
 class WatchTask:
     """What the user asked for.
 
-    `seconds` None is until it is interrupted. `host` is the machine on which the server runs, written as in an
-    experiment; None: this one, if the server is reached at one of its addresses. `listen` is where metrics are offered.
+    `seconds` None is until it is interrupted. `plans`: whether plans of statements are kept. `host` is the
+    machine on which the server runs, written as in an experiment; None: this one, if the server is reached at one of its addresses. `listen` is where metrics are offered.
     `on_incident` is a command that is run when an incident begins and ends, `rate` the false alarms per second.
     """
 
@@ -52,6 +53,7 @@ class WatchTask:
     archive: Path
     keep: Keep
     query_text: bool = True
+    plans: bool = True
     seconds: float | None = None
     host: str | None = None
     listen: Listen | None = None
@@ -106,6 +108,7 @@ def watch(
         hook = None
         if words is not None:
             hook = Hook(words, task.archive.absolute(), os.environ, secrets_of(task.dsn, address.password))
+        learn = archive.add_texts if task.query_text else _forget
         alarms = Alarms(task.archive, tell, rate=task.rate, hook=hook, query_text=task.query_text)
         recorder = Recorder(
             connect=lambda: PsqlSession(LocalDialogue, tools, address),
@@ -115,6 +118,7 @@ def watch(
             ticker=ticker,
             tell=tell,
             query_text=task.query_text,
+            plans=PlansAsker(ticker.passed, archive.add_plan, learn, tell) if task.plans else None,
             followers=(alarms, *followers, *((recent,) if task.listen else ())),
         )
         alarms.announce = recorder.alarm
@@ -136,6 +140,10 @@ def watch(
                 f"the records of the last {render_duration(lost)} are lost: they could not be written into the archive"
             )
     return max(0, recorder.looks - lost)
+
+
+def _forget(_texts: Mapping[str, str]) -> None:
+    """Texts that are not kept."""
 
 
 def _destination(host: str | None) -> str:

@@ -10,11 +10,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
+from pgstrata.collectors.live.logged_plans import PlanLines
 from pgstrata.errors import ParseError
 from pgstrata.model.archive import ArchiveEvent, EventKind
 
@@ -22,6 +23,8 @@ MOST: Final = 1 << 20
 """Bytes of new log that are read at once; of a longer piece the end is."""
 _LONGEST: Final = 4096
 """Bytes of a line that are looked at."""
+_LONGEST_PLAN: Final = 1 << 17
+_PLAN: Final = b" ms  plan:"
 _DETAIL: Final = 200
 _ASKED: Final = "pg_current_logfile()"
 _PLACE: Final = 3
@@ -91,9 +94,10 @@ def read_log_place(rows: bytes) -> LogPlace:
 
 @dataclass(slots=True)
 class LogReader:
-    """Keeps the beginning of a line whose end is not there yet."""
+    """Keeps the beginning of a line whose end is not there yet; `plans` are those that auto_explain wrote."""
 
     _rest: bytes = b""
+    plans: PlanLines = field(default_factory=PlanLines)
 
     def read(self, new: bytes, moment: int) -> tuple[ArchiveEvent, ...]:
         """Events of what came to the log since the last look, one for each kind, counted.
@@ -103,12 +107,16 @@ class LogReader:
             moment: of the look, Unix seconds.
         """
         *lines, rest = (self._rest + new).split(b"\n")
-        self._rest = rest[:_LONGEST]
+        self._rest = rest[:_LONGEST_PLAN]
         times: Counter[EventKind] = Counter()
         details: dict[EventKind, str] = {}
         size = 0
         for line in lines:
-            told = _read_line(line[:_LONGEST].decode("utf-8", "replace").rstrip("\r"))
+            # a plan in JSON is one line
+            longest = _LONGEST_PLAN if _PLAN in line[:_LONGEST] else _LONGEST
+            text = line[:longest].decode("utf-8", "replace").rstrip("\r")
+            told = _read_line(text)
+            self.plans.add(text, told[1] if told and told[0] == "LOG" else None)
             for kind, detail in _events(*told) if told else ():
                 times[kind] += 1
                 details.setdefault(kind, detail)

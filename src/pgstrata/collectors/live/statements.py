@@ -22,7 +22,14 @@ IDENTITIES_SINCE: Final = 140000
 """Version from which on pg_stat_activity has the ids of statements."""
 OWN: Final = "pgstrata"
 """Name that stands in each statement of the recorder, so that it is not counted as one of the server's."""
+EXPLAIN: Final = "EXPLAIN (GENERIC_PLAN, COSTS, FORMAT TEXT)"
+"""How its questions for plans begin, in which there is no place for the name."""
 _COLUMNS: Final = 7
+
+
+def is_own(normalised: str) -> bool:
+    """Whether a normalised text is of a statement of the recorder."""
+    return OWN in normalised or normalised.startswith(EXPLAIN.lower())
 
 
 @cache

@@ -179,8 +179,11 @@ def keep_familiar(value: ArchiveWindow, reference: ArchiveWindow) -> ArchiveWind
     return replace(value, sessions=kept)
 
 
-def judge(throughput: Change, load: Change, time: Change, familiar: Change, calls: Sequence[CallsChange]) -> Outcome:
-    """What the changes mean together. A change counts if it is resolved and at least `EFFECT`.
+def judge(
+    throughput: Change, load: Change, time: Change, familiar: Change, calls: Sequence[CallsChange],
+    *, effect: float = EFFECT,
+) -> Outcome:  # fmt: skip
+    """What the changes mean together. A change counts if it is resolved and at least `effect`.
 
     Args:
         throughput: transactions per second.
@@ -188,27 +191,37 @@ def judge(throughput: Change, load: Change, time: Change, familiar: Change, call
         time: load per transaction.
         familiar: the same of statements that were there before.
         calls: by statement, what was counted.
+        effect: relative change.
     """
     if throughput.reference > 0 and throughput.value == 0:
         return Outcome.STALLED if load.value > _IDLE else Outcome.FEWER
     if throughput.ratio is None or time.ratio is None:
         return Outcome.UNKNOWN
-    if _is(time, 1):
-        if _other_mix(calls, load) or not _is(familiar, 1):
+    if _rose(time, effect):
+        if _other_mix(calls, load) or not _rose(familiar, effect):
             return Outcome.OTHER_MIX
-        return Outcome.SATURATED if _is(throughput, 1) else Outcome.INCIDENT
-    if _is(throughput, 1):
+        return Outcome.SATURATED if _rose(throughput, effect) else Outcome.INCIDENT
+    if _rose(throughput, effect):
         return Outcome.MORE
-    if _is(throughput, -1):
+    if fell(throughput, effect):
         return Outcome.FEWER
-    return Outcome.FASTER if _is(time, -1) else Outcome.SAME
+    return Outcome.FASTER if fell(time, effect) else Outcome.SAME
 
 
-def _is(change: Change, sign: int) -> bool:
-    """Whether a figure rose (1) or fell (-1)."""
+def _rose(change: Change, effect: float) -> bool:
+    return _moved(change) > math.log1p(effect)
+
+
+def fell(change: Change, effect: float) -> bool:
+    """Whether a figure fell for certain, by more than a relative change."""
+    return -_moved(change) > math.log1p(effect)
+
+
+def _moved(change: Change) -> float:
+    """The logarithm of the ratio; 0 where it is not resolved."""
     if not change.resolved or change.reference <= 0:
-        return False
-    return sign * (math.log(change.value) - math.log(change.reference)) > math.log1p(EFFECT)
+        return 0.0
+    return math.log(change.value) - math.log(change.reference)
 
 
 def _other_mix(calls: Sequence[CallsChange], load: Change) -> bool:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from pgstrata.diagnosis.live.causes import find_causes
 from pgstrata.diagnosis.live.changes import (
+    EFFECT,
     choose_cutting,
+    fell,
     judge,
     keep_familiar,
     main_changes,
     rate_changes,
     throughput_of,
 )
-from pgstrata.diagnosis.live.load import per_look, split_background, split_load
+from pgstrata.diagnosis.live.load import Cutting, per_look, split_background, split_load
 from pgstrata.diagnosis.live.onset import find_onset
+from pgstrata.diagnosis.live.plans import compare_seen_plans
 from pgstrata.diagnosis.live.relations import change_relations
 from pgstrata.diagnosis.live.statements import change_calls
 from pgstrata.model.archive import HOST_RATES, SERVER_RATES, ArchiveWindow, Blocking, SessionClass
@@ -28,6 +31,8 @@ from pgstrata.stats.ranks import FloatArray
 
 RUNNING: Final = "running"
 _MOST_PIDS: Final = 5
+_INDEPENDENT: Final = 1e-9
+"""Seconds of memory of runs, which have none."""
 _WITH_ONSET: Final = frozenset({Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX, Outcome.MORE})
 
 
@@ -39,12 +44,46 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
         reference: the comparison window; both have looks.
         whole: both and what is around them, for charts.
     """
-    cutting = choose_cutting(value, reference)
+    return _explain(value, reference, whole, _Setting(cutting=choose_cutting(value, reference)))
+
+
+def explain_runs(value: ArchiveWindow, reference: ArchiveWindow, *, effect: float, paced: bool) -> Explanation:
+    """The same of two environments, each cell of which is a run.
+
+    Runs are independent of each other, so that each is a batch. That both environments measured the same blocks is not
+    used: errors are those of two samples.
+
+    Args:
+        value: the runs of an environment.
+        reference: those of another one.
+        effect: relative change below which nothing is said to have changed.
+        paced: whether transactions begin at a fixed rate. Otherwise more of them come because each takes less time.
+    """
+    cutting = Cutting(lengths=(1, 1), memory=_INDEPENDENT)
+    return _explain(value, reference, None, _Setting(cutting=cutting, effect=effect, closed=not paced, timed=False))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Setting:
+    """How windows are compared; `closed`: clients wait for their transactions; `timed`: the windows are times."""
+
+    cutting: Cutting
+    effect: float = EFFECT
+    closed: bool = False
+    timed: bool = True
+
+
+def _explain(
+    value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow | None, setting: _Setting
+) -> Explanation:
+    cutting = setting.cutting
     throughput, load, time = main_changes(value, reference, cutting)
     calls = change_calls(value, reference)
     split = split_load(value, reference, cutting)
     _, _, familiar = main_changes(keep_familiar(value, reference), reference, cutting)
-    outcome = judge(throughput, load, time, familiar, calls)
+    outcome = judge(throughput, load, time, familiar, calls, effect=setting.effect)
+    if setting.closed and outcome is Outcome.MORE and fell(time, setting.effect):
+        outcome = Outcome.FASTER
     told = outcome in _WITH_ONSET and (load.resolved or outcome is Outcome.STALLED)
     found = Explanation(
         window=window_facts(value),
@@ -66,6 +105,7 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
         onset=find_onset(whole, value.span, cutting) if whole is not None and told else None,
         relations=change_relations(value, reference),
         horizons=value.horizons,
+        plans=compare_seen_plans(value, reference, [change.statement for change in calls], timed=setting.timed),
     )
     return replace(found, causes=find_causes(value, reference, found))
 

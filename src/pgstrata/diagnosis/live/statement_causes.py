@@ -81,7 +81,17 @@ def more_blocks(case: Case, work: Work) -> Iterator[Cause]:
     load = load_of_slower(case, work, changes)
     if changes and load > 0:
         keys = tuple(change.statement for change in changes[:_MOST])
-        yield case.cause(CauseKind.MORE_BLOCKS, load, *blocks_evidence(changes[0]), statements=keys)
+        told = (*blocks_evidence(changes[0]), _plan_evidence(case, keys[0]))
+        yield case.cause(CauseKind.MORE_BLOCKS, load, *told, statements=keys)
+
+
+def _plan_evidence(case: Case, statement: str) -> Evidence | None:
+    """When its plan changed; None where it did not, or nobody knows."""
+    change = next((each for each in case.found.plans.changes if each.statement == statement), None)
+    if change is None:
+        return None
+    after = None if change.after is None else float(change.after)
+    return Evidence(code=EvidenceCode.PLAN, value=float(change.by or 0), reference=after, name=statement)
 
 
 def blocks_evidence(change: CallsChange) -> Sequence[Evidence | None]:

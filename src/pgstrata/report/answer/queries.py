@@ -8,10 +8,10 @@ from pgstrata.diagnosis.queries import compare_plans
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.queries import QueriesCompared
-from pgstrata.model.query_plans import PlanDifference, PlannedWith, PlansCompared, QueryPlan
+from pgstrata.model.query_plans import PlanDifference, PlannedWith, PlansCompared
 from pgstrata.report.blocks.model import Block, Column, Listing, Paragraph, Section, Table, Tone, Verbatim, begin
 from pgstrata.report.json.documents import pick_fields
-from pgstrata.report.sentences.causes import half_of, name_query, readable
+from pgstrata.report.sentences.causes import half_of, name_query, readable, readable_lines
 from pgstrata.report.sentences.names import count, name_both
 
 _Compared = TypeVar("_Compared", QueriesCompared, PlansCompared)
@@ -167,22 +167,15 @@ def plan_blocks(answer: Answer, environment: str, cell: str) -> tuple[Block, ...
 def plan_text_blocks(item: PlanDifference, before: str, after: str) -> tuple[Block, ...]:
     """Both plans, each below the name of its environment."""
     texts = ((before, item.reference_plan), (after, item.plan))
-    return tuple(Section(f"{name}:", (Verbatim("\n".join(plan_texts(plan))),)) for name, plan in texts)
+    return tuple(
+        Section(f"{name}:", (Verbatim("\n".join(readable_lines(plan.text.splitlines(), _MOST_LINES))),))
+        for name, plan in texts
+    )
 
 
 def differing_plans(answer: Answer) -> list[PlanDifference]:
     """Those of all environments and cells that differ from the baseline's."""
     return [item for compared in _compare_all(answer, compared_plans) for item in compared.differences]
-
-
-def plan_texts(plan: QueryPlan) -> list[str]:
-    """The lines of a plan, without anything that cannot be printed; of a very long one the first."""
-    lines = [
-        "".join(mark if mark.isprintable() else " " if mark == "\t" else "?" for mark in line)
-        for line in plan.text.splitlines()
-    ]
-    left = len(lines) - _MOST_LINES
-    return [*lines[:_MOST_LINES], f"... and {count(left, 'line')} more"] if left > 0 else lines
 
 
 def plan_fields(answer: Answer) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from pgstrata.diagnosis.live.causes import LEAST_SHARE, WITH_CAUSE
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 from pgstrata.model.courses import COURSES
 from pgstrata.model.explanation import Explanation
+from pgstrata.report.live.plans import say_when
 from pgstrata.report.live.relations import name_holder
 from pgstrata.report.live.tables import say_amount, title_of
 from pgstrata.report.live.words import (
@@ -77,6 +78,8 @@ def name_cause(cause: Cause, texts: Mapping[str, str]) -> str:
             return f"{who} kept its transaction open, so that vacuum could not remove old row versions"
         case CauseKind.MORE_BLOCKS:
             which = _name_statements(cause, texts)
+            if any(each.code is EvidenceCode.PLAN for each in cause.evidence):
+                return f"{which} touched more blocks a call, with another plan"
             return f"{which} touched more blocks a call: plan, parameters or the size of the tables changed"
         case CauseKind.NEW_STATEMENTS:
             return f"{_name_statements(cause, texts)} ran, which had not been there before"
@@ -131,6 +134,8 @@ def _say_evidence(item: Evidence, texts: Mapping[str, str]) -> str:
             return f"its snapshot was {item.value:,.0f} transactions old"
         case EvidenceCode.RESTARTED:
             return "the server was restarted"
+        case EvidenceCode.PLAN:
+            return f"its plan changed {say_when(item.reference, item.value)}" if item.reference else "its plan differs"
         case EvidenceCode.RATE | EvidenceCode.EACH:
             return _say_rate(item)
         case _:

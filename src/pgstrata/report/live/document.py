@@ -21,7 +21,9 @@ from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.frame import archive_document, recorded_from
 from pgstrata.report.live.limits import say_limits
+from pgstrata.report.live.plans import plan_blocks
 from pgstrata.report.live.relations import horizon_blocks, relation_changes
+from pgstrata.report.live.runs import PLANS_NOTE, name_sides, run_doubts, runs_from, study_head
 from pgstrata.report.live.tables import (
     blockers_table,
     calls_table,
@@ -55,6 +57,10 @@ _HOST = "Only what changed is shown, the largest change first."
 
 def make_explanation(found: Explained, version: str) -> Document:
     """The document of `explain`."""
+    if found.cell:
+        return study_head(
+            found, answer_sentences(found), run_doubts(found.explanation), name_sides(_sections(found), found), version
+        )
     why = found.explanation
     return archive_document(
         found.archive,
@@ -69,8 +75,8 @@ def make_explanation(found: Explained, version: str) -> Document:
 
 def _sections(found: Explained) -> Iterator[Block]:
     why, texts = found.explanation, found.texts
-    chart = draw_courses(why.courses, (why.window.span,), why.comparison.span)
-    yield Section("What changed", (main_table((why.throughput, why.load, why.time)), chart), brief=True)
+    chart = () if found.cell else (draw_courses(why.courses, (why.window.span,), why.comparison.span),)
+    yield Section("What changed", (main_table((why.throughput, why.load, why.time)), *chart), brief=True)
     if why.rows:
         load = load_table(why.rows, why.load, texts)
         yield Section("Where the load is", (load, Paragraph(_LOAD, Tone.NOTE)), brief=True)
@@ -82,6 +88,7 @@ def _sections(found: Explained) -> Iterator[Block]:
         yield Section("Who blocked", (blockers_table(why.blockers, texts),), brief=True)
     if why.calls:
         yield Section("Statements", (calls_table(why.calls, texts), Paragraph(_CALLS, Tone.NOTE)))
+    yield from plan_blocks(why.plans, texts, PLANS_NOTE) if found.cell else plan_blocks(why.plans, texts)
     yield from relation_changes(why.relations)
     yield from horizon_blocks(why.horizons)
     yield from _surroundings(found)
@@ -104,7 +111,8 @@ def _surroundings(found: Explained) -> Iterator[Block]:
     texts = texts_table(_told_statements(found), found.texts)
     if texts is not None:
         yield Details("Texts of the statements", (texts,))
-    yield Section("Recorded from", (Facts(tuple(_facts(found))),))
+    facts = runs_from(found) if found.cell else _facts(found)
+    yield Section("Measured in" if found.cell else "Recorded from", (Facts(tuple(facts)),))
 
 
 def _told_statements(found: Explained) -> Iterator[str]:
@@ -112,6 +120,7 @@ def _told_statements(found: Explained) -> Iterator[str]:
     yield from (row.statement for row in why.rows[:20])
     yield from (blocker.root.statement for blocker in why.blockers[:5] if blocker.root is not None)
     yield from (change.statement for change in why.calls[:12])
+    yield from (change.statement for change in why.plans.changes[:12])
 
 
 def _facts(found: Explained) -> Iterator[Fact]:

@@ -12,7 +12,9 @@ from pgstrata.report.json.documents import pick_fields, render_document
 from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.causes import say_cause
 from pgstrata.report.live.frame import archive_json
+from pgstrata.report.live.plans import plans_json
 from pgstrata.report.live.relations import change_json, horizon_json
+from pgstrata.report.live.runs import study_json
 from pgstrata.report.live.words import doubt_sentences
 
 _ROW: Final = "part event statement application value reference difference interval resolved samples"
@@ -28,11 +30,11 @@ def explanation_json(found: Explained) -> str:
     why = found.explanation
     return render_document(
         {
-            **archive_json(found.archive, found.facts, answer_sentences(found), doubt_sentences(found)),
+            **_head(found),
             "outcome": why.outcome.value,
             "causes": [cause_json(cause, found.texts) for cause in why.causes],
-            "window": window_json(why.window),
-            "comparison": window_json(why.comparison),
+            "window": _window(why.window),
+            "comparison": _window(why.comparison),
             "onset": pick_fields(why.onset, "begin begin_interval end end_interval"),
             "changes": [figure_json(change) for change in (why.throughput, why.load, why.time)],
             "rows": [load_row_json(row) for row in why.rows],
@@ -43,12 +45,23 @@ def explanation_json(found: Explained) -> str:
             "calls": [calls_json(change) for change in why.calls],
             "relations": [change_json(change) for change in why.relations],
             "horizons": [horizon_json(each) for each in why.horizons],
+            "plans": plans_json(why.plans),
             "server": [figure_json(change) for change in why.server],
             "host": [figure_json(change) for change in why.host],
             "background": [load_row_json(row) for row in why.background],
             "texts": dict(found.texts),
         }
     )
+
+
+def _head(found: Explained) -> Mapping[str, Any]:
+    if found.cell:
+        return study_json(found, answer_sentences(found))
+    return archive_json(found.archive, found.facts, answer_sentences(found), doubt_sentences(found))
+
+
+def _window(window: WindowFacts) -> Mapping[str, Any]:
+    return pick_fields(window, "environment=name runs looks") if window.name else window_json(window)
 
 
 def window_json(window: WindowFacts) -> Mapping[str, Any]:

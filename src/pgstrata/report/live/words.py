@@ -45,6 +45,11 @@ def say_dated(span: Span) -> str:
     return f"{f'{begin:%Y-%m-%d} ' if same else ''}{say_window(span)} ({begin:%Z})"
 
 
+def say_place(window: WindowFacts) -> str:
+    """From 13:28:00 to 13:47:00; of an environment of a study: In pg18."""
+    return f"In {window.name}" if window.name else f"From {say_window(window.span)}"
+
+
 def say_seen(window: WindowFacts) -> str:
     """1,140 looks, 100 % seen."""
     return f"{render_count(window.looks, 'look')}, {window.seen * 100:.0f} % seen"
@@ -196,48 +201,49 @@ def detail_sentences(found: Explained) -> Iterator[str]:
 
 def say_outcome(found: Explained) -> str:
     """Whether transactions were slower, with throughput and time of both windows."""
-    why, when = found.explanation, say_window(found.explanation.window.span)
+    why, where = found.explanation, say_place(found.explanation.window)
+    inside = f"{where[:1].lower()}{where[1:]}"
     throughput, load, time = why.throughput, why.load, why.time
     per = f"{_seconds(time.value)} per transaction instead of {_seconds(time.reference)}"
     match why.outcome:
         case Outcome.INCIDENT:
             moved = "fell" if throughput.value < throughput.reference and throughput.resolved else "did not rise"
             rate = f"throughput {moved} ({_rates(throughput)}, {render_change(throughput)})"
-            return f"From {when} transactions were slower: {per}, {render_change(time)}; {rate}"
+            return f"{where} transactions were slower: {per}, {render_change(time)}; {rate}"
         case Outcome.STALLED:
             active = f"{load.value:.1f} sessions were active on average, instead of {load.reference:.1f}"
-            return f"From {when} no transaction was committed, and {active}"
+            return f"{where} no transaction was committed, and {active}"
         case Outcome.SATURATED:
             return (
-                f"From {when} more transactions came ({_rates(throughput)}, {render_change(throughput)}), and each "
+                f"{where} more transactions came ({_rates(throughput)}, {render_change(throughput)}), and each "
                 f"took longer: {per}, {render_change(time)}"
             )
         case Outcome.MORE:
             return (
-                f"From {when} there was more demand, and transactions did not become slower: {_rates(throughput)}, "
+                f"{where} there was more demand, and transactions did not become slower: {_rates(throughput)}, "
                 f"{render_change(throughput)}; {_say_unchanged(time, per)}"
             )
         case Outcome.FEWER:
             return (
-                f"From {when} there was less demand, and transactions did not become slower: {_rates(throughput)}, "
+                f"{where} there was less demand, and transactions did not become slower: {_rates(throughput)}, "
                 f"{render_change(throughput)}; {_say_unchanged(time, per)}"
             )
         case Outcome.OTHER_MIX:
             return (
-                f"From {when} other statements ran: the extra load comes from them, not from slower transactions; load "
+                f"{where} other statements ran: the extra load comes from them, not from slower transactions; load "
                 f"{load.value:.2f} instead of {load.reference:.2f} active sessions, {render_change(load)}; throughput "
                 f"{_rates(throughput)}, {render_change(throughput)}"
             )
         case Outcome.FASTER:
-            return f"From {when} transactions were faster: {per}, {render_change(time)}"
+            return f"{where} transactions were faster: {per}, {render_change(time)}"
         case Outcome.SAME:
             return (
-                f"No change was found from {when}: throughput {_rates(throughput)}, {render_change(throughput)}; "
+                f"No change was found {inside}: throughput {_rates(throughput)}, {render_change(throughput)}; "
                 f"{per}, {render_change(time)}; {_say_limits(why.throughput, why.time)}"
             )
         case Outcome.UNKNOWN:
             return (
-                f"Cannot tell whether anything changed from {when}: there are too few seconds, or too little happened "
+                f"Cannot tell whether anything changed {inside}: there are too few seconds, or too little happened "
                 f"in them, for an interval (throughput {_rates(throughput)}; {per})"
             )
         case _:

@@ -69,6 +69,15 @@ def readable(text: str) -> str:
     return " ".join(text.split())
 
 
+def readable_lines(lines: Sequence[str], most: int) -> list[str]:
+    """Lines whose indentation tells something, without what cannot be printed; of many the first."""
+    shown = [
+        "".join(mark if mark.isprintable() else " " if mark == "\t" else "?" for mark in line) for line in lines[:most]
+    ]
+    left = len(lines) - most
+    return [*shown, f"... and {count(left, 'line')} more"] if left > 0 else shown
+
+
 def choose_unit(seconds: float) -> tuple[float, str]:
     """Seconds in a unit in which a time is readable, and its name."""
     return next(((size, name) for size, name in _UNITS if abs(seconds) >= size), _UNITS[-1])

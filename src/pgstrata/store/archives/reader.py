@@ -33,6 +33,8 @@ from pgstrata.model.archive import (
 )
 from pgstrata.model.association import ArchiveSeries
 from pgstrata.model.incidents import LoadStep
+from pgstrata.model.query_plans import SeenPlan
+from pgstrata.store.archives.plans import read_plans
 from pgstrata.store.archives.plausible import check_count, check_number, take, too_many
 from pgstrata.store.archives.schema import COARSE, DETAILED, UNKNOWN, ImplausibleError, read_archive
 from pgstrata.store.archives.series import read_load
@@ -142,6 +144,7 @@ class ArchiveReader:
             relations=relations,
             relations_counted=relations_counted,
             horizons=read.horizons(),
+            plans=read.plans(),
             events=read.events(),
             gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
         )
@@ -361,6 +364,9 @@ class _Read:
             for kind, name, pid, state, age, held in self._rows(query)
             if kind in known
         )
+
+    def plans(self) -> tuple[SeenPlan, ...]:
+        return read_plans(self.connection, self.span.begin, self.end, self._ids_of_hashes())
 
     def events(self) -> tuple[ArchiveEvent, ...]:
         query = "SELECT moment, kind, detail, times FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment"

@@ -137,6 +137,20 @@ CREATE TABLE horizon (
     held INTEGER NOT NULL
 ) STRICT;
 """
+_PLANS: Final = """\
+CREATE TABLE plan (
+    moment INTEGER NOT NULL,
+    statement INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    shape TEXT NOT NULL,
+    until INTEGER NOT NULL,
+    times INTEGER NOT NULL,
+    outline TEXT NOT NULL,
+    problem TEXT NOT NULL,
+    PRIMARY KEY (moment, statement, source, shape)
+) STRICT, WITHOUT ROWID"""
+"""Came later than the format: archives that are older have none until a recorder goes on with them."""
+_PLANS_INDEX: Final = "CREATE INDEX plan_statement ON plan (statement, moment)"
 
 
 def _unfit(path: Path) -> ArchiveError:
@@ -156,7 +170,8 @@ def open_archive(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {FORMAT};COMMIT")
-        _check(connection, path)
+        if not _check(connection, path):
+            connection.executescript(f"BEGIN;{_PLANS};{_PLANS_INDEX};COMMIT")
         for pragma in _WRITING:
             connection.execute(f"PRAGMA {pragma}")
     except BaseException:
@@ -172,7 +187,8 @@ def read_archive(folder: Path) -> Iterator[sqlite3.Connection]:
     with archive_errors(folder), reading(path.absolute(), _unfit, _missing) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
         _limit_work(connection, path)
-        _check(connection, path)
+        if not _check(connection, path):
+            connection.execute(_PLANS.replace("TABLE", "TEMP TABLE", 1))
         connection.execute("BEGIN")
         yield connection
 
@@ -189,7 +205,8 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
     return {text for (text,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> None:
+def _check(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether there is a table of plans, too; ArchiveError where a table is missing or differs."""
     (number,) = connection.execute("PRAGMA user_version").fetchone()
     if number > FORMAT:
         raise ArchiveError(
@@ -203,9 +220,11 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             where=str(path),
             remedy="record into another folder; read this one with the pgstrata that recorded it",
         )
-    wanted = set(filter(None, map(str.strip, _SCHEMA.split(";"))))
+    wanted = {*filter(None, map(str.strip, _SCHEMA.split(";"))), _PLANS_INDEX}
     # a view in the place of a table might never end
-    if number < 1 or not _tables(connection).issuperset(each for each in wanted if each.startswith("CREATE TABLE")):
+    sound = _tables(connection).issuperset(each for each in wanted if each.startswith("CREATE TABLE"))
+    plans = [text for (text,) in connection.execute("SELECT sql FROM sqlite_schema WHERE lower(name) = 'plan'")]
+    if number < 1 or not sound or plans not in ([], [_PLANS]):
         raise _damaged(path.parent, "a table is missing or has other columns")
     query = "SELECT type, name, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL"
     for kind, name, text in connection.execute(query):
@@ -215,6 +234,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
                 where=str(path),
                 remedy="drop it; what you add belongs into a database of your own, to which you attach this one",
             )
+    return bool(plans)
 
 
 @contextmanager

@@ -135,6 +135,12 @@ _TABLES: Final = {
         "ORDER BY moment",
         sized=False,
     ),
+    "plans": _Definition(
+        columns=(*_wholes("moment", "until", "times"), *_texts("statement", "source", "shape", "outline", "problem")),
+        query="SELECT p.moment, p.until, p.times, t.key, p.source, p.shape, p.outline, p.problem FROM plan p "
+        "CROSS JOIN statement t ON t.id = p.statement WHERE p.until >= :begin AND p.moment < :end ORDER BY p.moment",
+        sized=False,
+    ),
     "events": _Definition(
         columns=(*_wholes("moment"), *_texts("kind", "detail"), *_wholes("times")),
         query="SELECT moment, kind, detail, times FROM event WHERE moment >= :begin AND moment < :end ORDER BY moment",

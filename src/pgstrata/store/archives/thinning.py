@@ -155,6 +155,7 @@ def _drop(connection: sqlite3.Connection, begin: int, since: int) -> None:
     with transaction(connection):
         for table in _ALL:
             connection.execute(f"DELETE FROM {table} WHERE moment < ?", (begin,))
+        connection.execute("DELETE FROM plan WHERE until < ?", (begin,))
         for table in _SECONDS:
             connection.execute(f"DELETE FROM {table} WHERE moment < ?", (since,))
         for counted in _COUNTED:
@@ -230,7 +231,7 @@ def _forget(connection: sqlite3.Connection, begin: int) -> None:
         connection.execute(f"DELETE FROM session_class WHERE id NOT IN ({kept})", ends)
         connection.execute(
             "DELETE FROM statement WHERE id NOT IN (SELECT statement FROM session_class UNION "
-            "SELECT statement FROM statement_use)"
+            "SELECT statement FROM statement_use UNION SELECT statement FROM plan)"
         )
         connection.execute("DELETE FROM relation WHERE id NOT IN (SELECT relation FROM relation_use)")
 

@@ -25,7 +25,9 @@ from pgstrata.model.archive import (
     SessionsLook,
     StatementUse,
 )
+from pgstrata.model.query_plans import LivePlan, PlanSource, SeenPlan
 from pgstrata.ports.recording import Counted
+from pgstrata.store.archives.plans import write_plan
 from pgstrata.store.archives.schema import ARCHIVE, UNKNOWN, ArchiveInUseError, archive_errors, open_archive
 from pgstrata.store.archives.thinning import Keep, Thinning, count_free, roll_up, sum_up_again, thin
 from pgstrata.store.database import transaction
@@ -66,6 +68,7 @@ class ArchiveWriter:
     _looks: list[tuple[int, SessionsLook]] = field(default_factory=list)
     _uses: list[tuple[int, Mapping[str, StatementUse]]] = field(default_factory=list)
     _texts: dict[str, str] = field(default_factory=dict)
+    _plans: list[SeenPlan] = field(default_factory=list)
     _full: bool = False
 
     @classmethod
@@ -154,6 +157,14 @@ class ArchiveWriter:
         row = (moment, holder.kind.value, holder.name, holder.pid, holder.state, horizon.age, horizon.held)
         self._put("INSERT OR REPLACE INTO horizon VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
 
+    def add_plan(
+        self, moment: int, key: str, plan: LivePlan, source: PlanSource = PlanSource.GENERIC, times: int = 1
+    ) -> None:
+        """What the plan of a statement was at that moment; of executions in the second before, so many times."""
+        self._plans.append(
+            SeenPlan(statement=key, first=moment, last=moment, plan=plan, source=source, times=times)
+        )
+
     def add_texts(self, texts: Mapping[str, str]) -> None:
         """Normalised texts of statements by key."""
         self._texts |= texts
@@ -200,6 +211,8 @@ class ArchiveWriter:
                     self._write_look(moment, look)
                 for moment, uses in self._uses:
                     self._write_uses(moment, uses)
+                for plan in self._plans:
+                    write_plan(self._connection, self._number_statement(plan.statement), plan)
                 for key, text in self._texts.items():
                     number = self._number_statement(key)
                     self._connection.execute("UPDATE statement SET text = ? WHERE id = ?", (text, number))
@@ -207,9 +220,10 @@ class ArchiveWriter:
             # ids that were given in it are taken back
             self._forget_ids()
             del self._waiting[:-_MOST_WAITING_ROWS], self._looks[:-_MOST_WAITING], self._uses[:-_MOST_WAITING_USES]
+            del self._plans[:-_MOST_WAITING]
             self._texts = dict(list(self._texts.items())[-_MOST_WAITING:])
             raise
-        self._waiting, self._looks, self._uses, self._texts = [], [], [], {}
+        self._waiting, self._looks, self._uses, self._plans, self._texts = [], [], [], [], {}
 
     def _write_look(self, moment: int, look: SessionsLook) -> None:
         execute = self._connection.execute
