@@ -109,7 +109,7 @@ def test_more_clients_than_connections_are_refused(place, clients, settings, lim
         (
             'workload = "select-only"',
             'workload = "simple-update"',
-            "commit_delay moves work in time: a paused server does it in the other one's slice",
+            "commit_delay defers work, which a paused server would do during another server's slice",
         ),
     ],
 )
