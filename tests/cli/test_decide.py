@@ -176,7 +176,7 @@ def test_of_a_history_of_173_releases_the_step_is_told_first_and_decides(tmp_pat
     )
     assert len(lines) <= 60
     assert "Too few values to tell r1, r2, r3, r4 and 168 more from r0: 1 against 1" in " ".join(done.stdout.split())
-    assert "Measured only once, so that nothing tells how far its values scatter: r0, r1, r2 and 170" in " ".join(
+    assert "Measured only once, so its scatter is unknown: r0, r1, r2 and 170" in " ".join(
         done.stdout.split()
     )
 
