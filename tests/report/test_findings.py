@@ -422,14 +422,14 @@ def test_of_long_values_the_part_is_told_in_which_they_differ():
         ),
         (
             Obstacle.SEARCHED,
-            "a run with an objective is one of many rates, and the time of a transaction is that of each",
-            "leave out `objective`, and measure as fast as it goes",
+            "a run with an objective tries many rates, each with its own time per transaction",
+            "leave out `objective`, and the clients run at full speed",
         ),
-        (Obstacle.FEW_BLOCKS, "4 of the 2 blocks that it takes", "measure on: `pgstrata run` resumes"),
+        (Obstacle.FEW_BLOCKS, "4 of the 2 blocks that are needed", "measure more: `pgstrata run` resumes"),
         (
             Obstacle.SAMPLER_LOST,
             "no sessions were sampled: the sampler seconds ended before the run did: it was killed",
-            "see the runs' reasons; with the cause mended, measure again",
+            "see the runs' reasons, fix the cause, then measure again",
         ),
         (
             Obstacle.NO_SESSIONS,
@@ -438,7 +438,7 @@ def test_of_long_values_the_part_is_told_in_which_they_differ():
         ),
         (
             Obstacle.FEW_SAMPLED,
-            "sessions were sampled in 1 of 4 blocks, and it takes 2",
+            "sessions were sampled in 1 of 4 blocks, and 2 are needed",
             "measure more blocks, or longer runs: the runs' reasons say where samples were lost",
         ),
     ],
