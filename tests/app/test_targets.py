@@ -90,7 +90,7 @@ def test_one_that_is_lost_each_time_ends_the_command():
     made = target([lost() for _ in range(9)])
     with pytest.raises(HostLostError) as caught:
         made.provision()
-    assert "sending servers there has lost its host 4 times" in caught.value.remedy
+    assert "sending servers there has lost its connection 4 times" in caught.value.remedy
     assert made.hosts.said.count(("send", "ssh:db1")) == 4
 
 

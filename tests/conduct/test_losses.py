@@ -165,7 +165,7 @@ class TestInThePreflight:
         plan, world = far_plan(blocks=1), fakes.World()
         with pytest.raises(HostLostError) as caught:
             carry_out(far_rig(world, plan, broken=[lost() for _ in range(4)], early=True), plan)
-        assert "the preflight of b has lost its host 4 times" in caught.value.remedy
+        assert "the preflight of b has lost its connection 4 times" in caught.value.remedy
 
     def test_what_fails_on_a_host_that_is_there_ends_it(self):
         plan, world = far_plan(blocks=1), fakes.World()

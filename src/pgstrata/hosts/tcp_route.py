@@ -38,7 +38,7 @@ def find_tcp_route(said: str, name: str) -> TcpRoute:
     for address in (client, server):
         if "%" in address:
             raise HostNotFitError(
-                f"{address} is an address on one link only",
+                f"{address} is a link-local address, which holds on one network only",
                 where=name,
                 remedy="name the host by an address that holds everywhere",
             )

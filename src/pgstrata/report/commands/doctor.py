@@ -13,8 +13,8 @@ from pgstrata.report.json.documents import pick_fields
 MOST_COLUMNS: Final = 100
 _GAP = 2
 ONE_CLIENT = (
-    "With clients = 1 a CPU goes idle between two transactions, so the time that it needs to wake up is most of what is "
-    "measured. Two clients or more, or client and server on one CPU, measure PostgreSQL."
+    "With clients = 1 a CPU goes idle between two transactions, and most of what is measured is how fast it wakes up. "
+    "Two clients or more, or client and server on one CPU, measure PostgreSQL."
 )
 _SUDO_NOTE = (
     "pgstrata would run this with sudo and nothing else, as `sudo -n /bin/sh -c SCRIPT …`: {list} has every command. "
