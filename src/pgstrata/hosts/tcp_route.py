@@ -14,8 +14,8 @@ _FIELDS: Final = 4
 _INTERFACE: Final = 6
 _PATIENCE: Final = 10.0
 _REMEDY: Final = (
-    "clients connect by TCP to the address that sshd was reached at, which does not work through a jump host or where "
-    "the server's address is translated: use a destination that this machine reaches directly, or start pgstrata on a "
+    "clients connect by TCP to the address that sshd was reached at, which fails through a jump host or where the "
+    "server's address is translated. Use a destination that this machine reaches directly, or start pgstrata on a "
     "machine that does"
 )
 

@@ -50,7 +50,7 @@ def assert_cache_counted(host: Host, folder: str) -> None:
     _, kind = _find(host, folder)
     if kind in _UNCOUNTED:
         raise HostNotFitError(
-            f"limits.memory would not count the data: {kind} keeps them in memory that is not the reader's",
+            f"limits.memory would not count the data: {kind} keeps them in memory that it does not count as the server's",
             where=folder,
             remedy='put the data on a disk: PGSTRATA_DATA names the folder, or take filesystem = "ext4"',
         )
@@ -81,7 +81,7 @@ def find_device(host: Host, folder: str, *, delayed_writes: bool = False) -> str
             f"its traffic cannot be limited: the file system ({kind}) is on no single block device",
             where=folder,
             remedy="limits.read_* and limits.write_* need data on ext4 or xfs on a disk or a loop device, for instance "
-            'by filesystem = "ext4"; tmpfs, overlay, btrfs, zfs and NFS have no such device',
+            'by filesystem = "ext4". tmpfs, overlay, btrfs, zfs and NFS have no such device',
         )
     if delayed_writes and kind not in _CHARGED:
         raise HostNotFitError(

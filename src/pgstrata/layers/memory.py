@@ -170,7 +170,7 @@ class MemoryLayer:
         listed = self._host.run(Command(argv=LIST_BY_SIZE.argv)).text
         for file, word in sizes_apart(listed, int(files.get(PMD_SIZE, b"0"))):
             raise HostNotFitError(
-                f"thp = {level} was asked for, but pages of one size are set apart from all others",
+                f"thp = {level} was asked for, but pages of one size have a setting of their own",
                 where=file,
                 remedy=f"write {word} to it",
             )
