@@ -50,7 +50,7 @@ def assert_cache_counted(host: Host, folder: str) -> None:
     _, kind = _find(host, folder)
     if kind in _UNCOUNTED:
         raise HostNotFitError(
-            f"limits.memory would not count the data: {kind} keeps them in memory that it does not count as the server's",
+            f"limits.memory would not count the data: {kind} charges its cache to no group",
             where=folder,
             remedy='put the data on a disk: PGSTRATA_DATA names the folder, or take filesystem = "ext4"',
         )
