@@ -6,7 +6,7 @@
 
 A text is found by where it goes, else by how it looks:
 
-- an error is a call of a class of errors, or of whatever takes a `remedy`;
+- an error is a call of a class of errors, of whatever takes a `remedy`, or of `findings.add`;
 - a heading or a column is the title of a part of a report;
 - of all other texts, those that look like prose: words in a row, without marks of code, SQL or a shell.
 
@@ -74,6 +74,8 @@ _COMPARED: Final = frozenset({
 _PICKING: Final = "pick_fields"
 _HEADINGS: Final = frozenset({"Details", "Figure", "Section"})
 _NO_ERRORS: Final = frozenset(name for name in vars(builtins) if name.endswith("Error"))
+_OF_FINDINGS: Final = ("path", "what", "remedy")
+"""Arguments of `findings.add`, which notes a problem of an experiment file."""
 _FEWEST_WORDS: Final = 3
 _WORD: Final = re.compile(r"(?<![\w./:%-])[A-Za-z][a-z]*(?:['’-][a-z]+)*(?![\w/(])")
 _CODE: Final = re.compile(
@@ -126,7 +128,9 @@ def find_messages(source: str) -> list[Message]:
     tree = ast.parse(source)
     reader = _Reader(dict(_constants(tree)), set(_fields(tree)))
     reader.visit(tree)
-    return list(dict.fromkeys(reader.found))
+    of_errors = {text for each in reader.found if each.kind is Kind.ERROR for text in (each.text, each.remedy)}
+    kept = (each for each in reader.found if each.kind is not Kind.TEXT or each.text not in of_errors)
+    return list(dict.fromkeys(kept))
 
 
 def count_words(sentence: str) -> int:
@@ -189,6 +193,7 @@ class _Reader(ast.NodeVisitor):
         self.found: list[Message] = []
         self._constants = constants
         self._fields = fields
+        self._local: dict[str, ast.expr] = {}
 
     def _text_of(self, node: ast.expr) -> str:
         match node:
@@ -210,9 +215,14 @@ class _Reader(ast.NodeVisitor):
             case _:
                 return f"{{{_name_of(node)}}}"
 
+    def _whole_text(self, node: ast.expr | None) -> str:
+        """Also of a name, by the value that it was given last."""
+        if isinstance(node, ast.Name):
+            node = self._local.get(node.id, node)
+        return "" if node is None else self._text_of(node)
+
     def _add(self, kind: Kind, node: ast.expr | None, remedy: ast.expr | None = None) -> None:
-        text = "" if node is None else self._text_of(node)
-        cure = "" if remedy is None else self._text_of(remedy)
+        text, cure = self._whole_text(node), self._whole_text(remedy)
         if _SPOKEN.search(_without_filling(text + cure, "")):
             self.found.append(Message(kind=kind, text=text, remedy=cure))
 
@@ -224,11 +234,16 @@ class _Reader(ast.NodeVisitor):
             self.visit(node.func)
             return
         named = {keyword.arg: keyword.value for keyword in node.keywords}
-        first = node.args[0] if node.args else None
+        first, second, *_ = (*node.args, None, None)
         taken: set[ast.expr | None] = set()
         if "remedy" in named or (name.endswith("Error") and name not in _NO_ERRORS) or name == "BadParameter":
-            taken = {named.get("what", first), named.get("remedy")}
-            self._add(Kind.ERROR, named.get("what", first), named.get("remedy"))
+            what, remedy = named.get("what", first), named.get("remedy", second)
+            taken = {what, remedy}
+            self._add(Kind.ERROR, what, remedy)
+        elif name == "add" and len(node.args) == len(_OF_FINDINGS):
+            _, what, remedy = node.args
+            taken = {what, remedy}
+            self._add(Kind.ERROR, what, remedy)
         elif name in _HEADINGS or "title" in named:
             title = named.get("title", first)
             taken = {title}
@@ -267,6 +282,17 @@ class _Reader(ast.NodeVisitor):
         """Docstrings are no messages."""
         if not isinstance(node.value, ast.Constant):
             self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:  # noqa: N802
+        """Names keep their values within it."""
+        outer, self._local = self._local, {}
+        self.generic_visit(node)
+        self._local = outer
+
+    def visit_Assign(self, node: ast.Assign) -> None:  # noqa: N802
+        self.generic_visit(node)
+        if isinstance(node.targets[0], ast.Name):
+            self._local[node.targets[0].id] = node.value
 
     def visit_Dict(self, node: ast.Dict) -> None:  # noqa: N802
         """Keys are codes."""
