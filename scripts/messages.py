@@ -128,8 +128,8 @@ def find_messages(source: str) -> list[Message]:
     tree = ast.parse(source)
     reader = _Reader(dict(_constants(tree)), set(_fields(tree)))
     reader.visit(tree)
-    of_errors = {text for each in reader.found if each.kind is Kind.ERROR for text in (each.text, each.remedy)}
-    kept = (each for each in reader.found if each.kind is not Kind.TEXT or each.text not in of_errors)
+    placed = {text for each in reader.found if each.kind is not Kind.TEXT for text in (each.text, each.remedy)}
+    kept = (each for each in reader.found if each.kind is not Kind.TEXT or each.text not in placed)
     return list(dict.fromkeys(kept))
 
 

@@ -198,7 +198,11 @@ class Servers:
         """The build in a folder of the user's, or in a copy of it where the server's user cannot enter."""
         prefix = spec.value.rstrip("/") or "/"
         if not prefix.startswith("/"):
-            raise UsageError("the folder of an installed server must be an absolute path", where=spec.text)
+            raise UsageError(
+                "the folder of an installed server must be an absolute path",
+                where=spec.text,
+                remedy="write the whole path, such as prefix:/usr/lib/postgresql/18",
+            )
         if self.inspector.enterable(prefix):
             return self.inspector.inspect(spec, prefix, PREFIX_SUPPLIER, {})
         here = self.site.here
