@@ -32,7 +32,7 @@ def find_tcp_route(said: str, name: str) -> TcpRoute:
     """
     words = said.split()
     if len(words) != _FIELDS:
-        what = "the shell over there does not say by which addresses it was reached (SSH_CONNECTION)"
+        what = "the shell on that host does not say by which addresses it was reached (SSH_CONNECTION)"
         raise HostNotFitError(what, where=name, remedy="connect to an OpenSSH server")
     client, _, server, port = words
     for address in (client, server):

@@ -167,8 +167,8 @@ class Servers:
             case ServerKind.PREFIX | ServerKind.BUILD | ServerKind.DSN:
                 raise HostNotFitError(
                     f"{spec.text} is built for {self.fetcher.machine}, and that host is {machine}",
-                    remedy="choose a server that exists for both (embedded, 14 to 18), or build it over there and name "
-                    "that installation: prefix:DIR",
+                    remedy="choose a server that exists for both (embedded, 14 to 18), or build it on that host and "
+                    "name that installation: prefix:DIR",
                 )
             case _ as never:
                 assert_never(never)
