@@ -161,7 +161,7 @@ class Bisect:
         measured = self.measure(experiment, name)
         side = judge(measured.comparison) if measured.comparison else LevelSide.UNDECIDED
         reason = {
-            LevelSide.SKIPPED: "it alone collapsed",
+            LevelSide.SKIPPED: "only this level collapsed",
             LevelSide.UNDECIDED: _OUT_OF_TIME if measured.out_of_time else "",
         }
         return self._made(place, side, measured.comparison, threshold, name, reason.get(side, ""))

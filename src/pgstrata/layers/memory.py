@@ -275,7 +275,7 @@ def _other_words(environment: Environment, wanted: Transparent, found: Transpare
 def _too_few(pool: Pool, pages: int, target: int, given: int, why: str) -> HostNotFitError:
     had = max(0, pages - (target - given))
     return HostNotFitError(
-        f"the server needs {pages} huge pages of {render_bytes(pool.page)}, and {had} can be had: {why}",
+        f"the server needs {pages} huge pages of {render_bytes(pool.page)}, and {had} are available: {why}",
         where=f"{pool_folder(pool.page)}/nr_hugepages",
         remedy="use a smaller shared_buffers; or reserve the pages on the kernel command line "
         f"(hugepagesz={_size(pool.page).removesuffix('B')} hugepages={target}) and reboot. Where memory is "

@@ -180,7 +180,7 @@ class Making:
             )
         if "taken" in seen.facts:
             raise HostNotFitError(
-                "this is there already: another pgstrata left it, or it is not pgstrata's",
+                "this exists already: another pgstrata left it, or it is not pgstrata's",
                 where=seen.facts["taken"],
                 remedy="see `pgstrata host status` and `pgstrata host restore`; what they do not know, remove yourself",
             )

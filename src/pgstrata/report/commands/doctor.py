@@ -18,7 +18,7 @@ ONE_CLIENT = (
 )
 _SUDO_NOTE = (
     "pgstrata would run this with sudo and nothing else, as `sudo -n /bin/sh -c SCRIPT …`: {list} has every command. "
-    "Who may run sh so may do anything; without sudo the factors that need it cannot be had, and all others can."
+    "A user who may run sh like this may do anything. Without sudo only the factors that need it are missing."
 )
 
 
