@@ -240,8 +240,8 @@ class LimitsLayer:
         writes = sorted(key for key in levels if key.startswith("limits.write"))
         if writes and not group.unified:
             raise HostNotFitError(
-                f"{' and '.join(writes)} would hardly limit anything: cgroup v1 does not charge delayed writes, and most "
-                "of what a server writes is delayed",
+                f"{' and '.join(writes)} would hardly limit anything: cgroup v1 does not charge delayed writes, which "
+                "are most of what a server writes",
                 where=self._host.name,
                 remedy="boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or limit reads only",
             )
