@@ -110,7 +110,7 @@ SENTENCES = [
         NamedDoubt(code="these_machines", names=("local", "ssh:db1")),
         (
             "the answer is about these machines (local and ssh:db1), not about machines like them: one of each was "
-            "measured, and the network path from the client to each is part of the difference"
+            "measured, and its network path from the client is part of the difference"
         ),
     ),
     (

@@ -81,7 +81,7 @@ def find_device(host: Host, folder: str, *, delayed_writes: bool = False) -> str
             f"its traffic cannot be limited: the file system ({kind}) is on no single block device",
             where=folder,
             remedy="limits.read_* and limits.write_* need data on ext4 or xfs on a disk or a loop device, for instance "
-            'by filesystem = "ext4". tmpfs, overlay, btrfs, zfs and NFS have no such device',
+            'by filesystem = "ext4". There is no such device below tmpfs, overlay, btrfs, zfs and NFS',
         )
     if delayed_writes and kind not in _CHARGED:
         raise HostNotFitError(

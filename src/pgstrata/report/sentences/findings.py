@@ -54,7 +54,7 @@ _NAMED: Final = {
     "these_instances": "the answer is about running instances ({both}), not about all starts of such servers: they "
     "were never restarted, so that a lasting difference between two starts is in every block",
     "these_machines": "the answer is about these machines ({both}), not about machines like them: one of each was "
-    "measured, and the network path from the client to each is part of the difference",
+    "measured, and its network path from the client is part of the difference",
     "turns_contradicted": "the time stamps contradict the blocks: all runs of {some} were measured before, or after, "
     "all runs of the baseline, so the environments did not take turns",
 }
