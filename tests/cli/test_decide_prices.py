@@ -114,7 +114,7 @@ def test_without_the_price_of_the_baseline_nothing_is_compared():
     ("listed", "metric", "what"),
     [
         (LIST.format("c", "1 USD"), "tps", "is not an environment of"),
-        (LIST.format("a", "1 USD"), "latency_p99", "lower values of latency_p99 are better"),
+        (LIST.format("a", "1 USD"), "latency_p99", "latency_p99 is better the lower it is"),
         (LIST.format("a", "1"), "tps", "not an amount with a currency"),
         (LIST.format("a", "1 USD") + LIST.format("b", "1 EUR"), "tps", "prices are in EUR and USD"),
     ],

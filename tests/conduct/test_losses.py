@@ -88,7 +88,7 @@ def test_a_lost_visit_is_repeated_when_its_host_is_there_again():
     said = [event.text for event in rig.events.events if event.kind is EventKind.WARNING]
     assert any("broke in b01/b" in text for text in said)
     assert any("again in 5 s" in text for text in said)
-    assert any("is there again" in text for text in said)
+    assert any("is connected again" in text for text in said)
 
 
 def test_the_other_host_goes_on_meanwhile():

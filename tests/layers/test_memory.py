@@ -240,7 +240,7 @@ def test_huge_pages_where_small_ones_were_asked_for_are_told():
 
 def test_what_nobody_can_see_is_not_taken_for_granted():
     error = failure_of(LevelNotTakenError, lambda: observe(kernel(), environment(pages="2MB"), number=160000))
-    assert "nobody can see" in error.what
+    assert "cannot be seen" in error.what
     assert "memory.pages" not in observe(kernel(), environment(pages="2MB"), number=170000)
 
 
