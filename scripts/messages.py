@@ -54,6 +54,7 @@ The help of commands is in the [command line](command-line.md), the meaning of k
 
 _NO_MESSAGES: Final = (
     "app/watching/metrics.py",  # docs/reference/metrics.md
+    "experiment/schema.py",  # docs/reference/experiment.md
     "model/guards.py",  # docs/reference/guards.md
     "model/packages.py",  # names of programs
     "report/json",  # keys
@@ -265,6 +266,9 @@ class _Reader(ast.NodeVisitor):
         if _looks_like_prose(text):
             self._add(Kind.TEXT, node)
             self._fill(node)
+        elif isinstance(node, ast.JoinedStr):
+            for each in (value for value in node.values if isinstance(value, ast.FormattedValue)):
+                self.visit(each.value)
         else:
             self.generic_visit(node)
 
