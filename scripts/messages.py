@@ -82,13 +82,16 @@ _WORD: Final = re.compile(r"(?<![\w./:%-])[A-Za-z][a-z]*(?:['’-][a-z]+)*(?![\w
 _CODE: Final = re.compile(
     # shells, regular expressions, HTML, CSS
     r"[$\\^]|&&|\|\||\w\|\w|;\s*(?:do|then|done|fi)\b|[<>]/?[a-z]+[ >]|%\(|\(\?|::|[a-z]=\"|^\s*[-.#/@]|[{(]\s*$"
-    r"|^(?:set|exec|echo|host|local) [-a-z']|-src |; Path=|\n\s*\n|\n\w"
+    r"|^(?:set -|exec |echo |(?:host|local) all )|-src |; Path=|\n\s*\n|\n\w"
     # SQL
-    r"|\b(?:SELECT|FROM|WHERE|INSERT|CREATE|ALTER|GRANT|VACUUM \(|ORDER BY|COPY|LOCK TABLE|PRAGMA|OPERATOR)\b"
-    r"|\bPRIMARY KEY\b|:(?:begin|end)\b|\b(?:sum|min|max)\("
+    r"|\b(?:SELECT|FROM(?!\.\.)|WHERE|ORDER BY|LOCK TABLE|OPERATOR|PRIMARY KEY)\b|:(?:begin|end)\b|\b(?:sum|min|max)\("
+    r"|^\s*(?:INSERT|CREATE|ALTER|GRANT|VACUUM|COPY|PRAGMA|CHECKPOINT|SET|RESET|DROP|BEGIN) "
 )
-_FIELDS: Final = re.compile(r"(?:[\w.=]+,?\s+)*\w*[_=.]\w+(?:,?\s+[\w.=]+)*")
-"""A list of names, at least one of which is no word."""
+_FIELDS: Final = re.compile(
+    r"(?!.*\b(?:an?|and|are|as|by|for|has|have|in|is|it|no|not|of|on|or|the|to|was|with)\b)"
+    r"(?:[\w.=]+,?\s+)*\w*[_=.]\w+(?:,?\s+[\w.=]+)*"
+)
+"""Names in a row, at least one of which is no word."""
 _END: Final = re.compile(r"(?<=[.!?])[\"”)*]*\s+(?=[\"“(*`\[]*(?:[A-Z0-9{]|pg|sysbench|ssh))|\n")
 _SPOKEN: Final = re.compile(r"\S*\w\S*")
 _FILLED: Final = re.compile(r"\{[^{}]*\}")

@@ -65,6 +65,9 @@ def test_each_room_and_each_file_has_a_heading():
         ('emit(Event(text=f"{name} was started " + "once more"))', ["{name} was started once more"]),
         ('say(f"{count(n, \'run\')} were kept in the study")', ["{number} runs were kept in the study"]),
         ('tell(join("one two three", deep("four five six")))', ["one two three", "four five six"]),
+        ('tell("raise max_connections or use fewer clients")', ["raise max_connections or use fewer clients"]),
+        ('tell("not seen: GRANT pg_monitor TO the role")', ["not seen: GRANT pg_monitor TO the role"]),
+        ('tell("a b c" if x else "d e f")', ["a b c", "d e f"]),
     ],
 )
 def test_a_text_for_users_is_found(source, found):
