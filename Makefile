@@ -46,6 +46,7 @@ docs: bootstrap ## Write the generated references anew
 	$(BIN)/python scripts/guards.py
 	$(BIN)/python scripts/workloads.py
 	$(BIN)/python scripts/metrics.py
+	$(BIN)/python scripts/messages.py
 	$(BIN)/python scripts/man.py
 
 site: bootstrap ## Build the manual as a site into build/site/html; broken links fail

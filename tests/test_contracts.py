@@ -227,9 +227,9 @@ OTHER_TEXTS = {
     # a sign in the server's log
     "finish.py: was terminated by signal",
     # remedies and places of errors that are raised
-    "losses.py:  has lost its host ",
-    "losses.py:  times: find out over there what ends it",
-    "losses.py: give the same command again when it is there: what was measured is kept",
+    "losses.py:  has lost its connection ",
+    "losses.py:  times: check the host's logs for the reason",
+    "losses.py: give the same command again when the host is back: what was measured is kept",
     "preflight.py: while the environment {} was tried",
     "bisection.py: the experiment has several factors",
     "bisection.py: add one with three levels or more, such as server",

@@ -56,7 +56,7 @@ def test_a_machine_that_does_not_say_who_we_are_is_no_use():
         def run(self, command, **more):
             return super().run(type(command)(argv=("true",)), **more)
 
-    with pytest.raises(ParseError, match="who its user is"):
+    with pytest.raises(ParseError, match="the user there cannot be identified"):
         observe_site(Silent())
 
 

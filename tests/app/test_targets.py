@@ -83,14 +83,14 @@ def test_a_machine_that_is_lost_meanwhile_is_opened_again_and_has_the_tools_of_c
     assert made.hosts.said == sent
     told = [event.text for event in made.events.of_kind(EventKind.WARNING)]
     assert told[0] == "the connection to ssh:db1 broke in sending servers there: the shell has ended"
-    assert "is there again" in told[-1]
+    assert "is connected again" in told[-1]
 
 
 def test_one_that_is_lost_each_time_ends_the_command():
     made = target([lost() for _ in range(9)])
     with pytest.raises(HostLostError) as caught:
         made.provision()
-    assert "sending servers there has lost its host 4 times" in caught.value.remedy
+    assert "sending servers there has lost its connection 4 times" in caught.value.remedy
     assert made.hosts.said.count(("send", "ssh:db1")) == 4
 
 

@@ -51,10 +51,10 @@ TWO_KINDS = "block,environment,value\n" + "".join(
         (SAME, (), 0, "No difference larger than 3 % between change and main: "),
         (TWO_KINDS, (), 0, "The value of change is higher than that of main, which is better: "),
         (SAME, ("--threshold", "0.1 %"), 3, "change and main cannot be told apart"),
-        (table({"main": 1, "change": 2}, n=3), (), 3, "Too few blocks to tell change from main: 3 usable blocks"),
+        (table({"main": 1, "change": 2}, n=3), (), 3, "Too few blocks to compare change with main: 3 usable blocks"),
         (SAME, ("--sequential",), 0, "No difference larger than 3 % between change and main: "),
         (table({"a": 1, "main": 2}, separator=";").encode("utf-8-sig"), (), 1, "The value of a is lower than that of main"),
-        ("environment,value\n1,1\n1,2\n1,3\n2,11\n2,12\n2,13\n", (), 3, "Too few values to tell 2 from 1: 3 against 3 "),
+        ("environment,value\n1,1\n1,2\n1,3\n2,11\n2,12\n2,13\n", (), 3, "Too few values to compare 2 with 1: 3 against 3, "),
         ("environment,value\n2,11\n2,12\n2,13\n2,14\n1,1\n1,2\n1,3\n1,4\n", (), 0, "The value of 2 is higher"),
         (SLOWER.replace("main", "one").replace("change", "two") + "0,three,1\n", ("--baseline", "one"), 1, "The value of two is lower"),
     ],
@@ -175,8 +175,8 @@ def test_of_a_history_of_173_releases_the_step_is_told_first_and_decides(tmp_pat
         "Along the environments: r80 brought " if after != 1 else "Along the environments from r0"
     )
     assert len(lines) <= 60
-    assert "Too few values to tell r1, r2, r3, r4 and 168 more from r0: 1 against 1" in " ".join(done.stdout.split())
-    assert "Measured only once, so that nothing tells how far its values scatter: r0, r1, r2 and 170" in " ".join(
+    assert "Too few values to compare r1, r2, r3, r4 and 168 more with r0: 1 against 1" in " ".join(done.stdout.split())
+    assert "Measured only once, so its scatter is unknown: r0, r1, r2 and 170" in " ".join(
         done.stdout.split()
     )
 

@@ -124,7 +124,7 @@ def test_without_any_shared_block_values_are_too_few_and_not_too_early():
     ("listed", "metric", "what"),
     [
         (LIST.format("c", "1 USD"), "tps", "is not an environment of"),
-        (LIST.format("a", "1 USD"), "latency_p99", "lower values of latency_p99 are better"),
+        (LIST.format("a", "1 USD"), "latency_p99", "latency_p99 is better the lower it is"),
         (LIST.format("a", "1"), "tps", "not an amount with a currency"),
         (LIST.format("a", "1 USD") + LIST.format("b", "1 EUR"), "tps", "prices are in EUR and USD"),
     ],

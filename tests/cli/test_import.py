@@ -41,7 +41,7 @@ def test_folders_of_pgbench_become_observations_that_decide_takes(folder):
     answer = pgstrata(folder, "decide", "out.csv", "--metric", "tps", "--baseline", "aws")
     assert answer.returncode == 3, answer.stderr
     text = " ".join(answer.stdout.split())
-    assert "3 against 3 support no interval" in text
+    assert "3 against 3, an interval" in text
     assert "Measured one after the other by their time stamps: all runs of serverscamp-test1, serverscamp-test2" in text
     assert "Repeats rise in 6 of 6 series, by their time stamps" in text
 

@@ -43,8 +43,8 @@ def place(tmp_path):
         ("watch db --archive a --on-incident no-such-program", 2, "--on-incident: there is no program no-such-program"),
         ("run good.toml --budget nonsense", 2, "--budget: 'nonsense' is not a duration"),
         ("run good.toml --seed x", 2, "--seed"),
-        ("run good.toml --study good.toml", 1, "there is a file in the way"),
-        ("run good.toml --study good.toml/deeper", 1, "there is a file in the way"),
+        ("run good.toml --study good.toml", 1, "a file exists where the study's folder would be"),
+        ("run good.toml --study good.toml/deeper", 1, "a file exists where the study's folder would be"),
         ("show folder", 1, "there is no study here\n  -> give the folder"),
         ("show nowhere", 1, "there is no study here\n  -> give the folder"),
         ("show good.toml", 1, "there is no study here"),
@@ -56,7 +56,7 @@ def place(tmp_path):
         ("watch host=x --archive a --listen 0.0.0.0:9790", 2, "--listen: other machines can reach 0.0.0.0:9790"),
         ("watch host=x --archive a --listen 9790", 2, "--listen: '9790' is not an address to listen at\n  -> write"),
         ("watch host=x --archive a --listen-anywhere", 2, "--listen-anywhere needs --listen\n  -> "),
-        ("init good.toml", 2, "good.toml: there is such a file already"),
+        ("init good.toml", 2, "good.toml: the file exists already"),
         ("import loop --format pgbench", 2, "loop: there is no such file or folder\n  -> "),
         ("export loop", 2, "loop: the file cannot be read: Too many levels of symbolic links\n  -> "),
     ],
@@ -112,7 +112,7 @@ def test_more_clients_than_connections_are_refused(place, clients, settings, lim
         (
             'workload = "select-only"',
             'workload = "simple-update"',
-            "commit_delay moves work in time: a paused server does it in the other one's slice",
+            "commit_delay defers work, which a paused server would do during another server's slice",
         ),
     ],
 )

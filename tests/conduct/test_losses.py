@@ -88,7 +88,7 @@ def test_a_lost_visit_is_repeated_when_its_host_is_there_again():
     said = [event.text for event in rig.events.events if event.kind is EventKind.WARNING]
     assert any("broke in b01/b" in text for text in said)
     assert any("again in 5 s" in text for text in said)
-    assert any("is there again" in text for text in said)
+    assert any("is connected again" in text for text in said)
 
 
 def test_the_other_host_goes_on_meanwhile():
@@ -165,7 +165,7 @@ class TestInThePreflight:
         plan, world = far_plan(blocks=1), fakes.World()
         with pytest.raises(HostLostError) as caught:
             carry_out(far_rig(world, plan, broken=[lost() for _ in range(4)], early=True), plan)
-        assert "the preflight of b has lost its host 4 times" in caught.value.remedy
+        assert "the preflight of b has lost its connection 4 times" in caught.value.remedy
 
     def test_what_fails_on_a_host_that_is_there_ends_it(self):
         plan, world = far_plan(blocks=1), fakes.World()

@@ -18,7 +18,7 @@ TWICE = ", ".join(["1"] * 100_000)
         (f'[factors]\n"settings.work_mem" = [{TWICE}]\n' + CELL, "a factor cannot have 100,000 levels", "at most 500"),
         (f"[factors]\nserver = [{TWICE}]\n" + CELL, "a factor cannot have 100,000 levels", "at most 500"),
         (TWO + CELL.replace("scale = 1", f"scale = [{MANY}]"), "too many cells: 100,000", "at most 500"),
-        (TWO + CELL.replace("scale = 1", f"scale = [{TWICE}]"), "1 stands twice", "take one"),
+        (TWO + CELL.replace("scale = 1", f"scale = [{TWICE}]"), "1 is listed twice", "take one"),
         (TWO + CELL.replace("clients = 2", "clients = 100000000"), "clients cannot be 100000000", "1 to 262143"),
         (TWO + CELL.replace("scale = 1", "scale = 10000000000"), "scale cannot be 10000000000", "1 to 2147483647"),
         (TWO + CELL + 'run = "100000000000000000000h"\n', "is too long", "at most 365d"),

@@ -42,7 +42,7 @@ def test_the_same_clients_with_and_without_a_ladder_are_told_apart(read):
 @pytest.mark.parametrize(
     ("clients", "more", "what"),
     [
-        ('{ from = 1, to = 64, steps = 7, until = "it hurts" }', "", "'it hurts' is no condition for until"),
+        ('{ from = 1, to = 64, steps = 7, until = "it hurts" }', "", "'it hurts' is not a valid condition for until"),
         ("{ from = 1, to = 64, steps = 7, until = 3 }", "", "condition for until must be a string"),
         ('{ from = 1, to = 2, steps = 2, until = "throughput falls" }', "", "a ladder of 2 numbers of clients"),
         (LADDER, "rate = 500\n", "rate and a ladder until throughput falls exclude each other"),

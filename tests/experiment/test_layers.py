@@ -123,7 +123,7 @@ class TestStorageWithNothingToWorkOn:
         text = '[common]\nstorage.mount = "noatime"\n[factors]\nstorage.wal = ["same", "loop"]\n'
         (found,) = problems(text + CELL)
         assert (found.key, found.line) == ("common.storage.mount", 2)
-        assert "means nothing without a file system, and wal = same has none" in found.what.replace("storage.", "")
+        assert "needs a file system, and wal = same has none" in found.what.replace("storage.", "")
         assert "or list the [[environments]]" in found.remedy
 
     def test_is_refused_in_the_table_of_its_environment(self, problems):
@@ -134,7 +134,7 @@ class TestStorageWithNothingToWorkOn:
 
     def test_is_refused_among_factors_and_once_for_all_environments(self, problems):
         (found,) = problems('[factors]\n"storage.mkfs" = ["-m 1", "-m 2"]\n' + CELL)
-        assert (found.key, found.what) == ("factors.storage.mkfs", "storage.mkfs means nothing without a file system")
+        assert (found.key, found.what) == ("factors.storage.mkfs", "storage.mkfs needs a file system")
         (found,) = problems('[common.storage]\nmkfs = "-m 1"\n[factors]\nserver = ["17", "18"]\n' + CELL)
         assert "list the [[environments]]" not in found.remedy
 

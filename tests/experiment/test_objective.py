@@ -57,8 +57,8 @@ def test_cells_that_differ_in_their_objectives_have_names_of_their_own(read):
     ("text", "what"),
     [
         ("objective = 20", "an objective is a text"),
-        ('objective = "p99"', "is no objective"),
-        ('objective = "p99 > 20ms"', "is no objective"),
+        ('objective = "p99"', "is not an objective"),
+        ('objective = "p99 > 20ms"', "is not an objective"),
         ('objective = "p98 < 20ms"', "'p98' cannot be limited"),
         ('objective = "p99 < fast"', "'fast' is not a duration"),
         ('objective = "p99 < 0ms"', "longer than zero"),
@@ -116,7 +116,7 @@ def test_slices_and_sysbench_are_refused_with_their_reason(plan):
 
 @pytest.mark.parametrize(("of", "limit"), [("p98", 0.02), ("p99", 0.0), ("p99", float("nan")), ("mean", float("inf"))])
 def test_a_damaged_objective_is_none(of, limit):
-    with pytest.raises(ValueError, match="is no objective"):
+    with pytest.raises(ValueError, match="is not an objective"):
         Objective(of=of, limit=limit)
 
 

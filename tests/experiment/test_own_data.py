@@ -96,7 +96,7 @@ def test_checks_and_size_are_taken_over(own):
         ('{ command = ["./fill", "--db-password", "hunter2"] }', "looks like a password"),
         ('{ command = ["./fill", "postgresql://me:hunter2@db/prod"] }', "looks like a password"),
         ('{ command = "./fill" }', "a list of words"),
-        ("{ command = [] }", "there is no program"),
+        ("{ command = [] }", "or no program"),
         ('{ dump = "prod.dump", size = "much" }', "'much' is not a size"),
         ('{ dump = "prod.dump", rows = 3 }', "unknown key"),
         ('"prod.dump"', "must be a table -> write it as [cells.data]"),

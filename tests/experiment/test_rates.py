@@ -33,10 +33,10 @@ def test_a_list_of_rates_makes_a_cell_of_each(read):
     [
         ('"0 % of maximum"', "a rate cannot be 0 % of maximum"),
         ('"150 % of maximum"', "150 % of maximum cannot be kept"),
-        ('"-5 % of maximum"', "is no rate"),
-        ('"fast"', "'fast' is no rate"),
+        ('"-5 % of maximum"', "is not a rate"),
+        ('"fast"', "'fast' is not a rate"),
         ("[]", "the list of rates is empty"),
-        ('["80 % of maximum", "80% of maximum"]', "stands twice"),
+        ('["80 % of maximum", "80% of maximum"]', "is listed twice"),
         ("0", "above zero"),
         ("true", "above zero"),
     ],

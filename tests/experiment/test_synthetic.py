@@ -51,9 +51,9 @@ def test_declared_values_are_another_plan():
 @pytest.mark.parametrize(
     ("table", "first", "said"),
     [
-        ("", 'metric = "synthetic"', "the values of synthetic have to be declared"),
+        ("", 'metric = "synthetic"', "the values of [synthetic] are missing"),
         (GOOD, 'metric = "latency_p95"', "with declared values there is no other metric"),
-        ("synthetic = 3", "", "cannot stand here"),
+        ("synthetic = 3", "", "is not allowed here"),
         ('[synthetic]\nkernel = "6.12"', "", "needs kernel and change"),
         ('[synthetic]\nkernel = 6.12\nchange = "1 %"', "", "kernel is not a version in quotes"),
         ('[synthetic]\nkernel = "new"\nchange = "1 %"', "", "kernel is not a version in quotes"),

@@ -59,7 +59,7 @@ def test_the_baseline_counts_and_a_note_says_so(parse):
         (HEAD + BUFFERS + cells('"0 × shared_buffers"'), 7, "cannot be 0 ×", "up to 1000"),
         (HEAD + BUFFERS + cells(f'"{"9" * 500} x shared_buffers"'), 7, "cannot be 999", "up to 1000"),
         (HEAD + BUFFERS + cells('"0.001 × shared_buffers"'), 7, "smallest data of pgbench take 16 MB", "larger factor"),
-        (HEAD + BUFFERS + cells('["1 x shared_buffers", "1.0 × shared_buffers"]'), 7, "stands twice", "take one"),
+        (HEAD + BUFFERS + cells('["1 x shared_buffers", "1.0 × shared_buffers"]'), 7, "is listed twice", "take one"),
         (HEAD + BUFFERS.replace("4GB", "lots") + cells('"1 x shared_buffers"'), 7, "is not a size: 'lots'", "4GB"),
     ],
 )  # fmt: skip

@@ -261,7 +261,7 @@ def test_ssh_never_asks(connect, rig, tmp_path):
     other = tmp_path / "config"
     other.write_text(Path(rig.config).read_text().replace("/key\n", "/no-key\n"))
     started = time.monotonic()
-    with pytest.raises(HostNotFitError, match="without a question"):
+    with pytest.raises(HostNotFitError, match="without asking for a password"):
         connect(config=str(other))
     assert time.monotonic() - started < 10
 

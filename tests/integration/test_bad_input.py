@@ -98,8 +98,8 @@ def test_no_run_is_lost_and_each_doubt_is_told_wherever_the_answer_is_shown(stud
     for form in map(squeezed, forms):
         assert "the sampler seconds ended before the run did" in form
         assert "the sampler sessions ended before the run did" in form
-        assert "sessions were not seen in" in form
-        assert "the host and the server's processes were not seen in" in form
+        assert "sessions were not sampled for" in form
+        assert "the host and the server's processes were not sampled for" in form
     document = json.loads(forms[2])
     assert {"sampler_lost", "samples_missing"} <= {warning["code"] for warning in document["warnings"]}
     assert [comparison["runs"] for comparison in document["comparisons"]][:1] == [4]

@@ -315,7 +315,7 @@ warmup = "0s"
         observed("imbalance", doubts_of(study)["imbalance"].replace("runs of left", "runs of right"))
         again = sandbox.pgstrata("run", sandbox.root / "changed.toml", "--study", study)
         assert again.returncode == 4, again.stdout
-        (line,) = [line for line in again.stderr.splitlines() if "not what it was" in line]
+        (line,) = [line for line in again.stderr.splitlines() if "has changed since its first run" in line]
         observed("environment_changed", line.replace("environment right", "environment left"))
     finally:
         ask(running_server, "ALTER SYSTEM RESET work_mem")

@@ -266,7 +266,7 @@ def test_a_reader_that_goes_away_ends_it_cleanly_and_finished_runs_are_kept(sand
     said = process.stderr.read()
     process.stderr.close()
     assert process.wait(timeout=60) == 130
-    assert "nobody takes the progress any more" in said
+    assert "the reader of the progress has gone" in said
     assert "same command" in said
     assert len(sandbox.records(study)) == 1
     assert all(record["failure"] is None for record in sandbox.records(study).values())

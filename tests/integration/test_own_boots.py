@@ -130,7 +130,7 @@ def test_an_interrupted_study_reboots_nothing_by_itself(machine, finished):
         said = machine.pgstrata("run", FILE, "--study", study, "--reboot")[1]
     before = list(machine.boots.booted)
     machine.begin("run", FILE, "--study", study, "--reboot")
-    machine.interrupt("at most 4 runs")
+    machine.interrupt("up to 4 runs")
     said = machine.wait()[1]
     assert "this machine was not rebooted" in said
     assert machine.boots.booted == before

@@ -106,7 +106,7 @@ def test_every_run_is_there_although_the_cable_was_pulled(made):
     assert any(f"broke in {LOST.rpartition('/')[0]}" in text for text in warnings), warnings
     assert any("broke in the preflight of far1" in text for text in warnings), warnings
     assert any("ssh:far1 broke in sending servers there" in text for text in warnings), warnings
-    assert sum("is there again" in text for text in warnings) == 3
+    assert sum("is connected again" in text for text in warnings) == 3
     runs = [json.loads(path.read_text()) for path in study.glob("evidence/b*/*/*/run.json")]
     assert not [run["failure"] for run in runs if run["failure"]]
 

@@ -229,7 +229,7 @@ def test_without_rights_or_the_extension_the_recorder_says_what_it_cannot_see(sa
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--from", "2020-01-01T10:00", "--to", "2020-01-01T11:00"), 1, "it has nothing from"),
+        (("--from", "2020-01-01T10:00", "--to", "2020-01-01T11:00"), 1, "nothing is recorded from"),
         (("--from", "soon"), 2, "'soon' is not a time"),
         (("--format", "pdf"), 2, "'pdf' is not a valid format"),
     ],

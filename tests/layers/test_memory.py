@@ -130,7 +130,7 @@ def test_small_pages_need_nothing_reserved():
     assert prepare(kernel(), environment(pages="4kB"), old).settings == {}
 
 
-@pytest.mark.parametrize(("given", "had"), [("60", "60 can be had"), ("0", "0 can be had"), ("71", "71 can be had")])
+@pytest.mark.parametrize(("given", "had"), [("60", "60 are available"), ("0", "0 are available"), ("71", "71 are available")])
 def test_fewer_pages_than_the_server_needs_are_refused_in_numbers(given, had):
     ledger = FakeLedger(lambda change: given)
     error = failure_of(HostNotFitError, lambda: prepare(kernel(), environment(pages="2MB"), ledger=ledger))
@@ -240,7 +240,7 @@ def test_huge_pages_where_small_ones_were_asked_for_are_told():
 
 def test_what_nobody_can_see_is_not_taken_for_granted():
     error = failure_of(LevelNotTakenError, lambda: observe(kernel(), environment(pages="2MB"), number=160000))
-    assert "nobody can see" in error.what
+    assert "cannot be seen" in error.what
     assert "memory.pages" not in observe(kernel(), environment(pages="2MB"), number=170000)
 
 

@@ -87,7 +87,7 @@ class TestALayerThatIsAdded:
         text = reference.render_reference()
         assert "| `made_up.level` | made up |" in text
         assert text.count("### `made_up`") == 2
-        assert "“'odd' cannot stand here”" in text
+        assert "“'odd' is not allowed here”" in text
 
     def test_is_judged_by_doctor(self):
         def found(files):

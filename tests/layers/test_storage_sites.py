@@ -65,10 +65,10 @@ def test_without_a_file_system_for_the_data_the_wal_has_ext4_and_memory_needs_no
 @pytest.mark.parametrize(
     ("levels", "said"),
     [
-        ({"mount": "noatime"}, "without a file system"),
-        ({"mount": "noatime", "wal": "memory"}, "without a file system"),
-        ({"size": "1", "wal": "loop"}, "without a file system"),
-        ({"device": "/dev/x", "wal": "loop"}, "without a file system"),
+        ({"mount": "noatime"}, "needs a file system"),
+        ({"mount": "noatime", "wal": "memory"}, "needs a file system"),
+        ({"size": "1", "wal": "loop"}, "needs a file system"),
+        ({"device": "/dev/x", "wal": "loop"}, "needs a file system"),
         ({"filesystem": "ext4", "device": "/dev/x", "wal": "/dev/x"}, "asked for twice"),
         ({"wal": "/dev/x", "installation": "/dev/x"}, "asked for twice"),
         ({"journal": "x"}, "not known"),

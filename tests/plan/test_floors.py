@@ -185,13 +185,13 @@ def test_a_fresh_measurement_on_this_host_is_relied_upon():
 @pytest.mark.parametrize(
     ("made", "doubt"),
     [
-        (record(DIFFERENCES[:11]), "made of 11 differences, and 12 are the fewest"),
-        (record(DIFFERENCES[:1]), "made of 1 difference, and 12 are the fewest"),
+        (record(DIFFERENCES[:11]), "rests on 11 differences, and at least 12 are needed"),
+        (record(DIFFERENCES[:1]), "rests on 1 difference, and at least 12 are needed"),
         (record([0.0] * 8 + [0.1] * 5), "it is zero"),
         (record([0.01] * 10 + [0.3] * 3), "3 of its 13 differences are outliers"),
         (record(days=31), "2026-01-29, more than 30 days ago"),
         (record(days=-2), "2026-03-03, which is in the future: check the clock"),
-        (record(host=Fingerprint(facts={**HERE.facts, "kernel": "6.2"})), "not as this one is now: kernel changed"),
+        (record(host=Fingerprint(facts={**HERE.facts, "kernel": "6.2"})), "under other conditions: kernel changed"),
         (record(host=Fingerprint(facts={**HERE.facts, "governor": "performance"})), "governor changed"),
         (record(host=Fingerprint(facts={**HERE.facts, "machine": "n", "cpu": "y"})), "it is another machine"),
         (record(host=Fingerprint(facts={"machine": "m", **dict.fromkeys("abcde", "1")})), "a, b, c and 4 more changed"),

@@ -222,8 +222,8 @@ def test_runs_that_a_headline_counts_are_not_counted_again_for_its_cells(desk):
         "7 of 18 runs of pg18 are suspect and in the estimate (all cells together)",
         "Stopped early: 4 of 9 planned blocks were measured (all cells together)",
         (
-            "in 3 blocks other processes used the CPUs beside one of the two environments only: they are in the "
-            "estimate, because random order lets background load strike either (all cells together)"
+            "in 3 blocks other processes used the CPU during one of the two environments only: they stay in the "
+            "estimate, because random order exposes both to background load (all cells together)"
         ),
         (
             "1 of 9 runs of pg16 is suspect and in the estimate (simple-update, scale 10, 2 clients; select-only, "

@@ -131,7 +131,7 @@ def test_levels_of_an_ordered_factor_are_stacked(answer):
         "Along server: simple-update, scale 10, 2 clients (means over 9 blocks)"
     ]
     assert blocks[-1].blocks[0].items == (
-        "18: the difference cannot be split: 1 of the 2 blocks that it takes; measure on: `pgstrata run` resumes.",
+        "18: the difference cannot be split: 1 of the 2 blocks that are needed; measure more: `pgstrata run` resumes.",
     )
 
 

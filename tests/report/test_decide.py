@@ -68,7 +68,7 @@ def test_with_a_look_after_each_block_the_boundaries_of_a_study_hold():
     assert "at 95.5 % confidence, with a look after each of 8 blocks." in text
     assert "--sequential" not in text
     few = joined(render_decision(make_answer(levels, n=6, question=ImportTerms(sequential=True))))
-    assert few.startswith("Too early to tell b from a: 6 usable blocks, an interval needs 8.")
+    assert few.startswith("Not enough blocks yet to compare b with a: 6 usable blocks so far, an interval needs 8.")
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ def test_what_cannot_be_told_is_not_told():
 
 
 def test_too_few_blocks_and_too_few_values_say_how_many_it_takes():
-    assert "Too few blocks to tell b from a: 4 usable blocks, an interval needs 6." in joined(
+    assert "Too few blocks to compare b with a: 4 usable blocks, an interval needs 6." in joined(
         render_decision(make_answer({"a": 1, "b": 2}, n=4))
     )
     text = joined(render_decision(make_answer({"a": 1, "b": 2}, n=3, blocks=False)))
-    assert "Too few values to tell b from a: 3 against 3 support no interval, it takes 4 against 4." in text
+    assert "Too few values to compare b with a: 3 against 3, an interval needs 4 against 4." in text
     assert "! There is no column block" in text
 
 
@@ -137,9 +137,9 @@ def test_many_environments_are_counted_and_only_differences_are_told():
 def test_environments_with_too_few_blocks_are_told_together():
     text = joined(render_decision(make_answer(dict.fromkeys("abcde", 1), n=4)))
     assert text.startswith(
-        "Too few blocks to tell b, c, d and e from a: 4 usable blocks, an interval with 4 headlines "
+        "Too few blocks to compare b, c, d and e with a: 4 usable blocks, an interval with 4 headlines "
     )
-    assert text.count("oo few blocks to tell") == 1
+    assert text.count("oo few blocks to compare") == 1
     assert "too early" not in text
 
 

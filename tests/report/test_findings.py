@@ -20,9 +20,9 @@ RESET = Reason(code="counters_reset", names=("io",))
 UNSEEN = doubts.Unseen(code=LOST.code, environment="18", number=1, of=4, reason=LOST, first="b02/pg18/c1")
 STRAYS = {"environments": BOTH, "strays": 4, "blocks": 12, "limit": 0.05}
 NO_BLOCKS = (
-    "there is no column block, so nothing says which values were measured side by side: a machine that drifts from one "
-    "environment to the next looks like a difference, and noise that both shared is not taken out. Each value must "
-    "come from a run of its own. Stronger: let the environments take turns, and number the turns in a column block"
+    "there is no column block, so values cannot be paired. A machine that drifts from one environment to the next "
+    "looks like a difference, and noise that both shared is not removed. Each value must come from a run of its own. "
+    "Better: let the environments take turns, and number the turns in a column block"
 )
 SENTENCES = [
     (
@@ -66,7 +66,8 @@ SENTENCES = [
     ),
     (
         NamedDoubt(code="cut_cycles", names=("c8", "c16")),
-        "fewer than two checkpoint cycles in runs of c8, c16: where they were cut is in the figures",
+        "fewer than two checkpoint cycles in runs of c8, c16: the figures depend on where in a cycle a run begins and "
+        "ends",
     ),
     (
         NamedDoubt(code="direction_assumed", names=("pauses",)),
@@ -96,7 +97,7 @@ SENTENCES = [
     ),
     (
         NamedDoubt(code="measured_once", names=("17", "18")),
-        "measured only once, so that nothing tells how far its values scatter: 17, 18",
+        "measured only once, so its scatter is unknown: 17, 18",
     ),
     (
         NamedDoubt(code="these_instances", names=("dsn:staging", "dsn:candidate")),
@@ -109,38 +110,38 @@ SENTENCES = [
         NamedDoubt(code="these_machines", names=("local", "ssh:db1")),
         (
             "the answer is about these machines (local and ssh:db1), not about machines like them: one of each was "
-            "measured, and the way from the client to each is part of it"
+            "measured, and its network path from the client is part of the difference"
         ),
     ),
     (
         doubts.TooFewBlocks(blocks=7, needed=9, level=0.01, planned=7),
         (
-            "7 usable blocks, 2 more needed for an interval at the level of 0.01 that is left to each of several "
-            "headlines; the plan has only 7"
+            "7 usable blocks, 2 more needed for an interval at the level of 0.01, because several headlines share the "
+            "error probability; the plan has only 7"
         ),
     ),
     (doubts.TooFewBlocks(blocks=1, needed=7), "1 usable block, 6 more needed for an interval"),
     (
         doubts.TooFewBlocks(blocks=7, needed=None),
-        "so many headlines share the error probability that no number of blocks gives an interval",
+        "too many comparisons for any interval: compare fewer environments",
     ),
     (
         doubts.DependentValues(environments=("a", "b"), correlation=0.954),
         (
-            "the values of a, b follow each other as the seconds of one run do, or a machine that drifts (correlation 0.95), "
-            "so that they count as one each: give one value per run"
+            "the values of a, b are correlated (0.95), like the seconds of one run or those of a drifting machine, so they "
+            "count as one each: give one value per run"
         ),
     ),
     (
         doubts.DependentValues(environments=("b", "a"), correlation=0.9, blocks=60),
         (
-            "the differences of b and a in 60 blocks follow each other as the seconds of one run do, or a machine that drifts "
-            "(correlation 0.90), so that they say no more than a few: give one value per run"
+            "the differences of b and a in 60 blocks are correlated (0.90), like the seconds of one run or those of a "
+            "drifting machine, so they count as only a few: give one value per run"
         ),
     ),
     (
         doubts.TooFewValues(values=(3, 5), needed=4),
-        "3 against 5 values support no interval at this level; 4 against 4 do",
+        "3 against 5 values are too few for an interval at this level, which needs 4 against 4",
     ),
     (doubts.Undecided(low=0.923, high=1.105), "the difference lies between -7.7 % and +10.5 %"),
     (
@@ -150,8 +151,8 @@ SENTENCES = [
     (
         doubts.Unstable(**STRAYS, groups=((0.375, 0.9), (0.625, 1.2)), one_look=False, estimated=True),
         (
-            "the blocks fall into two groups, 38 % of them around -10.0 % and 62 % around +20.0 %; effect and interval "
-            "are for the middle of all blocks"
+            "the blocks fall into two groups, 38 % of them around -10.0 % and 62 % around +20.0 %; effect and "
+            "interval describe the middle of all blocks"
         ),
     ),
     (
@@ -160,7 +161,7 @@ SENTENCES = [
     ),
     (
         doubts.Unstable(**STRAYS, groups=(), one_look=False, alone="b"),
-        "4 of 12 blocks lie more than 5 % from their median; of the two environments it is b whose own runs do",
+        "4 of 12 blocks lie more than 5 % from their median; only the runs of b do so by themselves",
     ),
     (
         doubts.Unstable(**STRAYS, groups=(), one_look=True),
@@ -168,22 +169,22 @@ SENTENCES = [
     ),
     (
         doubts.ControlDiffers(control="same", verdict="better"),
-        "a control (same) must not differ, but came out better: doubt the others too",
+        "a control (same) must not differ, but came out better: do not trust the other differences",
     ),
     (CountedDoubt(code="incomplete", number=1, of=12), "stopped early: 1 of 12 planned blocks was measured"),
     (CountedDoubt(code="incomplete", number=9, of=12), "stopped early: 9 of 12 planned blocks were measured"),
     (
         CountedDoubt(code="measured_apart", number=1, of=12),
         (
-            "in 1 block the two environments did not take turns with each other, as after an interruption: not in the "
-            "estimate"
+            "in 1 block the two environments did not take turns with each other, for example after an interruption: "
+            "these are not in the estimate"
         ),
     ),
     (
         CountedDoubt(code="neighbours_differ", number=2, of=12),
         (
-            "in 2 blocks other processes used the CPUs beside one of the two environments only: they are in the "
-            "estimate, because random order lets background load strike either"
+            "in 2 blocks other processes used the CPU during one of the two environments only: they stay in the "
+            "estimate, because random order exposes both to background load"
         ),
     ),
     (
@@ -195,7 +196,7 @@ SENTENCES = [
     ),
     (
         CountedDoubt(code="imbalance", number=3, of=12, environment="b"),
-        "3 of 12 runs of b are invalid: the others may be a selection",
+        "3 of 12 runs of b are invalid: the others may be a biased selection",
     ),
     (
         CountedDoubt(code="suspect_runs", number=1, of=1, environment="b"),
@@ -209,8 +210,8 @@ SENTENCES = [
     (
         doubts.NotSteady(environment="b", opening=-0.12, seconds=60),
         (
-            "throughput of b is not steady: -12.0 % in the first fifth of its runs, compared with the rest; the "
-            "difference includes this; give the cell a longer warm-up (warmup, by 30 s or more) or longer runs"
+            "throughput of b is not steady: -12.0 % in the first fifth of its runs, compared with the rest. The "
+            "difference includes this. Give the cell a longer warm-up (warmup, by 30 s or more) or longer runs"
         ),
     ),
     (
@@ -219,33 +220,33 @@ SENTENCES = [
     ),
     (
         doubts.SidesDiffer(code="checkpoints_differ", environments=BOTH, values=(1, 0.25)),
-        "checkpoints in a run: 1.0 in b, 0.2 in a: they did not share them",
+        "checkpoints in a run: 1.0 in b, 0.2 in a: the two were not affected alike",
     ),
     (
         doubts.SidesDiffer(code="autovacuums_differ", environments=BOTH, values=(1, 0)),
-        "autovacuum runs in a run: 1.0 in b, 0.0 in a: they did not share them",
+        "autovacuum runs in a run: 1.0 in b, 0.0 in a: the two were not affected alike",
     ),
     (
         doubts.SidesDiffer(code="wal_differs", environments=BOTH, values=(2048, 512)),
         (
-            "WAL per transaction: 2 kB in b, 512 B in a; right after a checkpoint the first change of each page is logged "
-            "whole, which weighs more on fewer transactions: over whole checkpoint cycles the difference may be another"
+            "WAL per transaction: 2 kB in b, 512 B in a. After a checkpoint the first change of each page is logged "
+            "whole, which weighs more on fewer transactions. Over whole checkpoint cycles the difference may be another"
         ),
     ),
     (NamedDoubt(code="no_blocks", names=()), NO_BLOCKS),
     (
         NamedDoubt(code="no_blocks", names=("9", "10")),
         (
-            f"{NO_BLOCKS}; along ordered levels such a drift is found as a step, or hides one, and there is no test for a "
-            "trend"
+            f"{NO_BLOCKS}. Along ordered levels such a drift looks like a step or hides one, and there is no test for "
+            "a trend"
         ),
     ),
     (
         NamedDoubt(code="no_blocks", names=(), of="one-after-another"),
         (
-            "the environments were measured one after another: a machine that drifts from one to the next looks "
-            "like a difference, and noise that both shared is not taken out. Each value must come from a run of its own. "
-            "Stronger: let the environments take turns, and number the turns in a column block"
+            "the environments were measured one after another: a machine that drifts from one to the next looks like "
+            "a difference, and noise that both shared is not removed. Each value must come from a run of its own. "
+            "Better: let the environments take turns, and number the turns in a column block"
         ),
     ),
     (
@@ -293,7 +294,7 @@ SENTENCES = [
         ),
         (
             "5 of 14 blocks are left out of b against a: block 3 has no row of b; blocks 7, 9, 11 and 1 more have no row of "
-            "a on y. What is left may be a selection"
+            "a on y. What is left may be a biased selection"
         ),
     ),
     (
@@ -303,8 +304,8 @@ SENTENCES = [
     (
         doubts.Outliers(environments=BOTH, blocks=("9", "4")),
         (
-            "far from the other blocks of b against a: block 9, block 4; kept, and of limited weight: see what happened "
-            "there"
+            "far from the other blocks of b against a: block 9, block 4; they are kept with limited weight: see what "
+            "happened there"
         ),
     ),
     (
@@ -368,7 +369,7 @@ SENTENCES = [
     ),
     (
         NamedDoubt(code="huge_pages_fallback", names=("a", "b"), of="try"),
-        "huge_pages = try, and before 17 a server does not say what it got: a, b",
+        "huge_pages = try, and servers before 17 do not show whether they got huge pages: a, b",
     ),
     (
         NamedDoubt(code="few_samples", names=("c1", "c2"), of="latency_p99"),
@@ -386,7 +387,7 @@ SENTENCES = [
         replace(UNSEEN, code=RESET.code, number=4, reason=RESET),
         f"18: in 4 of 4 runs {say_reason(RESET)} (b02/pg18/c1)",
     ),
-    (replace(UNSEEN, kinds=2), "2 more kinds of what was not seen"),
+    (replace(UNSEEN, kinds=2), "2 more kinds of missing samples"),
 ]
 
 
@@ -421,14 +422,14 @@ def test_of_long_values_the_part_is_told_in_which_they_differ():
         ),
         (
             Obstacle.SEARCHED,
-            "a run with an objective is one of many rates, and the time of a transaction is that of each",
-            "leave out `objective`, and measure as fast as it goes",
+            "a run with an objective tries many rates, each with its own time per transaction",
+            "leave out `objective`, and the clients run at full speed",
         ),
-        (Obstacle.FEW_BLOCKS, "4 of the 2 blocks that it takes", "measure on: `pgstrata run` resumes"),
+        (Obstacle.FEW_BLOCKS, "4 of the 2 blocks that are needed", "measure more: `pgstrata run` resumes"),
         (
             Obstacle.SAMPLER_LOST,
             "no sessions were sampled: the sampler seconds ended before the run did: it was killed",
-            "see the runs' reasons; with the cause mended, measure again",
+            "see the runs' reasons, fix the cause, then measure again",
         ),
         (
             Obstacle.NO_SESSIONS,
@@ -437,7 +438,7 @@ def test_of_long_values_the_part_is_told_in_which_they_differ():
         ),
         (
             Obstacle.FEW_SAMPLED,
-            "sessions were sampled in 1 of 4 blocks, and it takes 2",
+            "sessions were sampled in 1 of 4 blocks, and 2 are needed",
             "measure more blocks, or longer runs: the runs' reasons say where samples were lost",
         ),
     ],

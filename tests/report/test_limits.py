@@ -97,7 +97,7 @@ def test_where_cells_differ_in_design_each_limit_names_its_cells(desk):
 def test_headlines_are_corrected_and_single_cells_are_exploratory(desk):
     text = joined(desk.headlines(desk.answer()))
     assert "The 2 headlines are corrected for their number (Holm)" in text
-    assert "Single cells are exploratory, each judged alone: if nothing differed in any of the 4, up to 0.2" in text
+    assert "Single cells are exploratory, each judged alone. If nothing differed in any of the 4, up to 0.2" in text
 
 
 def test_one_comparison_needs_no_correction(desk):

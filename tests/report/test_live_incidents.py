@@ -165,7 +165,7 @@ def test_an_archive_that_is_too_short_cannot_tell():
     ("ending", "said"),
     [
         (Ending.USUAL, "the incident of 16:20:00 ended at 16:39:00, after 19 min: transactions took 2.3 times as long"),
-        (Ending.ADOPTED, "the incident of 16:20:00 has lasted so long that it is what is usual from now on"),
+        (Ending.ADOPTED, "the incident of 16:20:00 has lasted so long that it counts as usual from now on"),
         (Ending.UNSEEN, "the incident of 16:20:00 was seen until 16:39:00, after 19 min: then nothing was recorded"),
     ],
 )

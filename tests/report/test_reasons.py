@@ -28,8 +28,8 @@ def failures(**figures):
     return lambda text: [(Reason(code=code, **figures), text) for code in ("failed", "collapsed")]
 
 
-OF_WAITS = "of pg_wait_sampling nothing is used: {}; what sessions waited for is that of pg_stat_activity"
-UNSEEN = "were not seen in 31% of the measured time: "
+OF_WAITS = "pg_wait_sampling is not used: {}; wait events are those of pg_stat_activity"
+UNSEEN = "for 31% of the measured time"
 SOURCE = Path(pgstrata.__file__).parent
 GIVEN = re.compile(r'\b(?:Reason|Notice)\(\s*code="(\w+)"(?:, how="([\w ]+)")?')
 OF_RUNS = [
@@ -62,37 +62,38 @@ OF_RUNS = [
     (Reason(code="collapsed", said="out of memory"), "out of memory"),
     (
         Reason(code="emulated", said="QEMU"),
-        "this machine is emulated by software (QEMU): its times are no machine's",
+        "this machine is emulated by software (QEMU): its times say nothing about real hardware",
     ),
     (
         Reason(code="emulated", how="client", said="QEMU"),
-        "the client's machine is emulated by software (QEMU): its times are no machine's",
+        "the client's machine is emulated by software (QEMU): its times say nothing about real hardware",
     ),
     (
         Reason(code="synthetic"),
         "its value is declared under [synthetic], not measured: it says nothing of speed",
     ),
     (Reason(code="failed", said="the server died"), "the server died"),
-    (Reason(code="failed", how="no summary"), "the driver did not come to its summary"),
+    (Reason(code="failed", how="no summary"), "the driver ended without a summary"),
     *failures(how="died", said="PANIC: x")("the server died during the run: PANIC: x"),
     *failures(how="broke off", said="ERROR: x")("the driver broke off: ERROR: x"),
     *failures(how="broke off silently")("the driver broke off: no message"),
-    *failures(how="no turn")("it got no turn: its client had ended before"),
-    *failures(how="no turn", said="killed")("it got no turn: its client had ended before; killed"),
+    *failures(how="no turn")("it was not measured, because its client had ended before its first slice"),
+    *failures(how="no turn", said="killed")("it was not measured, because its client had ended before its first "
+    "slice; killed"),
     *failures(how="overdue", seconds=60)("the driver did not end within 60 s after its time and was stopped"),
     *failures(how="deaf", seconds=60)("the driver did not end within 60 s of being asked to and was stopped"),
     (Reason(code="unreadable", said="unknown line"), "unknown line"),
     (
         Reason(code="counters_reset", names=("database", "io")),
-        "the server's counters were reset during the run (database, io): what they count is not known of it",
+        "the server's counters were reset during the run (database, io): their figures are missing for this run",
     ),
     (
         Reason(code="fingerprint_changed", names=("a 1 -> 2",)),
-        "the environment is not what it was in its first run: a 1 -> 2",
+        "the environment has changed since its first run: a 1 -> 2",
     ),
     (
         Reason(code="fingerprint_changed", names=("a 1 -> 2", "b 3 -> 4"), how="more", value=3),
-        "the environment is not what it was in its first run: a 1 -> 2; b 3 -> 4 and 3 more",
+        "the environment has changed since its first run: a 1 -> 2; b 3 -> 4 and 3 more",
     ),
     (
         Reason(code="client_saturated", value=1.9, of=2),
@@ -103,10 +104,10 @@ OF_RUNS = [
         Reason(code="failed_transactions", value=23, of=35),
         "23 transactions failed (65.71%); [allow] failed_transactions accepts that",
     ),
-    (Reason(code="foreign_cpu", value=1.5), "1.50 CPUs were busy elsewhere"),
+    (Reason(code="foreign_cpu", value=1.5), "other processes used 1.50 CPUs"),
     (
         Reason(code="foreign_cpu", value=1.5, how="client"),
-        "1.50 CPUs were busy elsewhere on the client's machine",
+        "other processes used 1.50 CPUs of the client's machine",
     ),
     (
         Reason(code="above_ceiling", value=81_000, of=51_600),
@@ -118,22 +119,22 @@ OF_RUNS = [
     (
         Reason(code="near_ceiling", value=100_000, of=110_000),
         (
-            "100000 transactions per second are 91% of the 110000 that `select 1` reached with the same clients: most of "
-            "the time goes to asking and answering, whatever is asked"
+            "100000 transactions per second are 91% of the 110000 that `select 1` reached with the same clients: "
+            "throughput is limited by the client round trip, not by the query"
         ),
     ),
     (
         Reason(code="rate_not_kept", value=100),
         (
-            "the lag behind the rate grew by 100 ms in each second: it cannot do so many transactions, and latencies are "
-            "those of a queue without end"
+            "the lag behind the rate grew by 100 ms in each second: the server cannot keep this rate, and latencies "
+            "only show how a queue grows"
         ),
     ),
     (Reason(code="retried", value=12), "12 transactions were retried"),
     (
         Reason(code="skipped", value=30, of=100),
         (
-            "30 transactions (30%) were skipped because they were late already: the latencies of the others are not "
+            "30 transactions (30%) were skipped because they were already late: the latencies of the others are not "
             "shown"
         ),
     ),
@@ -145,25 +146,27 @@ OF_RUNS = [
     (Reason(code="swapped_in", value=1800), "1800 pages came back from swap"),
     (lost("not started", said="no room"), "the sampler seconds could not be started: no room"),
     (lost("ended", said="FATAL: gone"), "the sampler seconds ended before the run did: FATAL: gone"),
-    (lost("silent"), "the sampler seconds wrote nothing: without a word"),
+    (lost("silent"), "the sampler seconds wrote nothing: no reason given"),
     (lost("deaf", said="busy"), "the sampler seconds did not end when it was told to: busy"),
-    (lost("unreadable", "line 3"), "what the sampler seconds saw: line 3"),
+    (lost("unreadable", "line 3"), "the output of the sampler seconds cannot be read: line 3"),
     (lost("plans", "no JSON", ()), "plans cannot be read: no JSON"),
     (
         missing("pgstat", value=0.31),
-        f"counters of the server {UNSEEN}of that time there are no figures of its views",
+        f"counters of the server were not read {UNSEEN}, which its figures leave out",
     ),
     (
         missing("seconds", value=0.31),
-        f"the host and the server's processes {UNSEEN}of that time there are no figures by the second",
+        f"the host and the server's processes were not sampled {UNSEEN}, which figures by the second leave out",
     ),
-    (missing("sessions", value=0.31), f"sessions {UNSEEN}what they waited for is known of the rest"),
-    (missing("short", seconds=1.04), OF_WAITS.format("the profile was seen for 1.0 s of the measured time")),
+    (missing("sessions", value=0.31), f"sessions were not sampled {UNSEEN}: what they waited for is known for the "
+    "rest only"),
+    (missing("short", seconds=1.04), OF_WAITS.format("its profile was read for 1.0 s of the measured time")),
     (missing("reconnected"), OF_WAITS.format("sessions came and went")),
     (missing("reset"), OF_WAITS.format("somebody reset its profile during the run")),
     (
         missing("rare", value=7.5),
-        OF_WAITS.format("it looks 7.5 times a second (pg_wait_sampling.profile_period), pgstrata itself oftener"),
+        OF_WAITS.format("it looks 7.5 times a second (pg_wait_sampling.profile_period), less often than pgstrata "
+        "itself"),
     ),
     (Reason(code="steal", text="as it was said {then}"), "as it was said {then}"),
     (Reason(code="of_a_later_version"), "of_a_later_version"),
@@ -171,11 +174,11 @@ OF_RUNS = [
 OF_DESIGNS = [
     (
         Reason(code="by_periods", names=("cpu.quota",)),
-        "cpu.quota is given out by periods: what a pause has saved up makes a slice better than a run",
+        "cpu.quota is granted by period: quota that is saved up during a pause would make a slice faster than a run",
     ),
     (Reason(code="driver", names=("plain",)), "the driver plain cannot count transactions by slice"),
     (Reason(code="fixed_rate"), "a fixed rate cannot be paused"),
-    (Reason(code="flushing"), "it writes, and a paused server goes on flushing in the other one's slice"),
+    (Reason(code="flushing"), "it writes, and a paused server would go on flushing during another server's slice"),
     (Reason(code="long_transactions"), "a transaction may last longer than a slice"),
     (
         Reason(code="for_one", names=("filesystem", "limits.memory")),
@@ -187,7 +190,7 @@ OF_DESIGNS = [
     ),
     (
         Reason(code="moving", names=("fsync",)),
-        "fsync moves work in time: a paused server does it in the other one's slice",
+        "fsync defers work, which a paused server would do during another server's slice",
     ),
     (Reason(code="nothing_written"), "the environments can be up together, and nothing is written"),
     (Reason(code="rebooted"), "the control is booted a second time"),
@@ -197,16 +200,16 @@ OF_DESIGNS = [
     ),
     (Reason(code="profile"), "a profile of statements would count the pauses"),
     (Reason(code="reset", names=("restart",)), 'reset = "restart" keeps a server from run to run'),
-    (Reason(code="running"), "servers that are running already are not pgstrata's to pause and resume"),
+    (Reason(code="running"), "pgstrata does not pause servers that it has not started"),
     (Reason(code="searched"), "the search for the highest rate within the objective runs in one environment at a time"),
     (Reason(code="runs_asked"), "run by run, as asked"),
     (
         Reason(code="several_machines"),
-        "the servers are on several machines, and taking turns takes out only the noise of one that they share",
+        "the servers are on several machines, and taking turns removes only noise that they share",
     ),
     (
         Reason(code="clients_apart"),
-        "the load comes from different machines, and taking turns takes out only the noise of one",
+        "the load comes from different machines, and taking turns removes only noise that they share",
     ),
     (Reason(code="load_divided"), "the load comes from several machines at once"),
     (Reason(code="slices_asked"), "as asked"),
@@ -225,28 +228,29 @@ OF_DESIGNS = [
     (Reason(code="sessions_end"), "each transaction has a session of its own"),
     (
         Reason(code="written_apart"),
-        "it writes, and only on the client's machine is what a slice wrote written back before the next one",
+        "it writes, and what a slice wrote can be flushed before the next one on the client's machine only",
     ),
 ]
 
 
 NOTICES = [
-    (Notice(code="clone_left", said="busy"), "a clone is still there: busy"),
+    (Notice(code="clone_left", said="busy"), "a clone could not be removed: busy"),
     (
         Notice(code="connection_broke", names=("ssh:db1",), said="the preflight of b: gone"),
         "the connection to ssh:db1 broke in the preflight of b: gone",
     ),
     (
         Notice(code="emulated_host", said="QEMU"),
-        "this machine is emulated by software (QEMU): every run will be invalid, no verdict comes of them",
+        "this machine is emulated by software (QEMU): every run will be invalid, so there will be no verdict",
     ),
     (
         Notice(code="emulated_host", how="other", names=("ssh:db1",), said="QEMU"),
-        "ssh:db1 is emulated by software (QEMU): every run will be invalid, no verdict comes of them",
+        "ssh:db1 is emulated by software (QEMU): every run will be invalid, so there will be no verdict",
     ),
     (
         Notice(code="declared_values"),
-        "the values of this experiment are declared under [synthetic], not measured: no verdict is one on speed",
+        "the values of this experiment are declared under [synthetic], not measured: its verdicts say nothing about "
+        "speed",
     ),
     (Notice(code="host_still_lost", names=("ssh:db1",), said="no route"), "ssh:db1: no route"),
     (
@@ -259,12 +263,12 @@ NOTICES = [
         Notice(code="side_by_side", value=2),
         "environments are measured at the same time in 2 groups of machines that share nothing",
     ),
-    (Notice(code="reconnected", names=("ssh:db1",)), "ssh:db1 is there again: what was lost is repeated"),
+    (Notice(code="reconnected", names=("ssh:db1",)), "ssh:db1 is connected again: lost runs are repeated"),
     (Notice(code="reconnecting", names=("ssh:db1",), seconds=5.0), "connecting to ssh:db1 again in 5 s"),
-    (Notice(code="runs_needed", how="all"), "all of them count"),
-    (Notice(code="runs_needed", how="at most"), "what is decided is not measured any more"),
+    (Notice(code="runs_needed", how="all"), "all of them are needed"),
+    (Notice(code="runs_needed", how="at most"), "a comparison stops once it is decided"),
 ]
-HOST_CHANGED = "it was measured on a host that was not as this one is now: "
+HOST_CHANGED = "it was measured under other conditions: "
 OF_PLANS = [
     (
         Reason(code="few_blocks", value=3, of=8),
@@ -276,8 +280,8 @@ OF_PLANS = [
     (
         Reason(code="run_unused", names=("a", "b"), seconds=900, value=2.0),
         (
-            "run = 15 min has no effect on a, b: environments take turns in slices, and a visit measures each for 2 s; "
-            'write interleave = "runs" for full runs, which take much longer to a verdict'
+            "run = 15 min has no effect on a, b: environments take turns in slices, and a visit measures each for 2 s. "
+            'Write interleave = "runs" for full runs, which take much longer to a verdict'
         ),
     ),
     (
@@ -340,16 +344,16 @@ OF_PLANS = [
     (
         Reason(code="rising_load"),
         (
-            'order = "rising": in every visit fewer clients come first, so that load and time are confounded; what builds up '
-            "during a visit looks like an effect of the load; environments are still compared at the same load"
+            'order = "rising": in every visit fewer clients come first, so that load and time are confounded. What builds up '
+            "during a visit looks like an effect of the load. Environments are still compared at the same load"
         ),
     ),
     (
         Reason(code="floor_ahead", said="2026-03-03"),
         "it was measured on 2026-03-03, which is in the future: check the clock",
     ),
-    (Reason(code="floor_few", value=11, of=12), "it is made of 11 differences, and 12 are the fewest"),
-    (Reason(code="floor_few", how="single", of=12), "it is made of 1 difference, and 12 are the fewest"),
+    (Reason(code="floor_few", value=11, of=12), "it rests on 11 differences, and at least 12 are needed"),
+    (Reason(code="floor_few", how="single", of=12), "it rests on 1 difference, and at least 12 are needed"),
     (Reason(code="floor_host", names=("cpu", "kernel")), f"{HOST_CHANGED}cpu, kernel changed"),
     (Reason(code="floor_host", how="and more", names=("a", "b"), value=4), f"{HOST_CHANGED}a, b and 4 more changed"),
     (Reason(code="floor_host", how="client"), f"{HOST_CHANGED}the client is on another machine"),
@@ -357,12 +361,12 @@ OF_PLANS = [
     (Reason(code="floor_old", said="2026-01-29", value=30), "it was measured on 2026-01-29, more than 30 days ago"),
     (
         Reason(code="floor_outliers", value=3, of=13),
-        "3 of its 13 differences are outliers, of which it says nothing",
+        "3 of its 13 differences are outliers, which it does not describe",
     ),
-    (Reason(code="floor_zero"), "it is zero: most of its differences are exactly zero, which no real noise is"),
+    (Reason(code="floor_zero"), "it is zero: most of its differences are exactly zero, which real noise never is"),
     (
         Reason(code="room_unknown", names=("ssh:db1", "ssh:db2")),
-        "ssh:db1 and ssh:db2: the room there is found out at the start of the run",
+        "ssh:db1 and ssh:db2: free memory and disk space there are checked when the run starts",
     ),
 ]
 ALL = [*OF_RUNS, *OF_DESIGNS, *OF_PLANS, *NOTICES]

@@ -136,7 +136,7 @@ def test_no_text_from_outside_makes_a_line_too_long(desk, question, fact, reason
 def test_invalid_runs_stay_visible_with_their_reason(desk):
     text = render_text(desk.answer())
     assert "invalid: the wall clock jumped by" in text
-    assert "1 not simply valid" in " ".join(text.split())
+    assert "1 suspect, invalid or failed" in " ".join(text.split())
 
 
 def test_a_study_without_runs_can_be_shown(desk):

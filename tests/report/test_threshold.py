@@ -25,7 +25,7 @@ def test_a_default_threshold_below_the_noise_is_warned_of_with_what_a_coarser_on
     plan = plan_of(desk, desk.floor(UPDATE, s0=0.03), desk.floor(SELECT, s0=0.035))
     (text,) = say_threshold(plan)
     assert f"so 3 % is taken, while in {SELECT} equals differ by 3.6 % from block to block" in text
-    assert "equality within 3 % is found in 10 of 100 such studies after about 12 blocks" in text
+    assert "Equality within 3 % is found in 10 of 100 such studies after about 12 blocks" in text
     assert "within 5 % in 47 of 100 such studies after about 10 blocks" in text
     assert text.endswith('write threshold = "5 %"')
     assert text in " ".join(render_plan(plan).split())

@@ -168,7 +168,7 @@ def test_only_first_parents_are_levels(tree):
         ("nowhere..master", "no commit 'nowhere'", "git log"),
         ("--all..master", "no commit '--all'", "git log"),
         ("master..master", "no commit in", "apart"),
-        ("master..old", "master is not an ancestor of old", "turn them round"),
+        ("master..old", "master is not an ancestor of old", "swap them"),
         ("side..master", "side is not an ancestor of master", "both descend from"),
     ],
 )

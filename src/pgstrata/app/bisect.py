@@ -161,7 +161,7 @@ class Bisect:
         measured = self.measure(experiment, name)
         side = judge(measured.comparison) if measured.comparison else LevelSide.UNDECIDED
         reason = {
-            LevelSide.SKIPPED: "it alone collapsed",
+            LevelSide.SKIPPED: "only this level collapsed",
             LevelSide.UNDECIDED: _OUT_OF_TIME if measured.out_of_time else "",
         }
         return self._made(place, side, measured.comparison, threshold, name, reason.get(side, ""))
@@ -301,7 +301,7 @@ def _claim(folder: Path, question: SearchQuestion) -> None:
         found = None
     if not isinstance(found, dict) or found.get("identity") != identity:
         raise StudyError(
-            "this folder holds another search: its levels, its experiment or how they are built were others",
+            "this folder holds another search, of other levels, another experiment or other builds",
             where=str(folder),
             remedy="name another folder with --study, or leave it out",
         )

@@ -76,7 +76,7 @@ def write_kept(file: Path, text: str) -> None:
         create(file, text.encode())
     except FileExistsError:
         raise UsageError(
-            "there is such a file already; it is not overwritten", where=str(file), remedy="name another one"
+            "the file exists already and is not overwritten", where=str(file), remedy="name another one"
         ) from None
     except OSError as error:
         raise UsageError(

@@ -44,7 +44,7 @@ def _with_prices(answer: ImportAnswer, file: Path) -> ImportAnswer:
         raise UsageError(what, where=str(file), remedy=suggest(unknown[0], names))
     if question.direction is not Direction.HIGHER:
         raise UsageError(
-            f"prices need a metric of which higher values are better, and lower values of {question.metric} are better",
+            f"prices need a metric that is better the higher it is, and {question.metric} is better the lower it is",
             where="--prices",
             remedy="name a metric of throughput, such as --metric tps, or leave the prices out",
         )

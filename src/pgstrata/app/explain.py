@@ -101,6 +101,6 @@ def require_looks(window: ArchiveWindow) -> ArchiveWindow:
         raise ArchiveError(
             f"nothing was recorded from {say_span(window.span)}{why}",
             where="archive",
-            remedy="give a window in which the recorder was at work",
+            remedy="give a window in which the recorder was running",
         )
     return window

@@ -25,7 +25,7 @@ def load_gate(study: StoredStudy, *, metric: str | None, threshold: float | None
     experiment = answer.study.plan.experiment
     if experiment.synthetic is not None:
         raise UsageError(
-            "the values of this study are declared, not measured: a gate would say nothing of the server",
+            "the values of this study are declared, not measured: a gate would say nothing about the server",
             where=str(study),
             remedy="take [synthetic] out of the experiment, and measure",
         )

@@ -50,7 +50,7 @@ def load_template(question: str) -> Template:
     file = _BY_NAME.get(question)
     if file is None:
         raise UsageError(
-            f"{question!r:.80} is none of the questions that there are files for",
+            f"there is no file for the question {question!r:.80}",
             where="pgstrata init",
             remedy=f"{suggest(question, QUESTIONS)} (pgstrata init --list)",
         )

@@ -85,7 +85,7 @@ def window_before(facts: ArchiveFacts, window: Span) -> Span:
     begin = max(facts.span.begin, window.begin - length)
     if window.begin - begin < _SHORTEST:
         raise ArchiveError(
-            "it has nothing before this window to compare it with",
+            "nothing is recorded before this window to compare it with",
             where=f"the archive from {say_span(facts.span)}",
             remedy="give a later --from, or another window to compare with: --against FROM..TO",
         )
@@ -147,7 +147,7 @@ def _within(facts: ArchiveFacts, asked: Span) -> Span:
     begin, end = max(asked.begin, facts.span.begin), min(asked.end, facts.span.end)
     if begin >= end:
         raise ArchiveError(
-            f"it has nothing from {say_span(asked)}",
+            f"nothing is recorded from {say_span(asked)}",
             where=f"the archive from {say_span(facts.span)}",
             remedy="give times within it; a time without a date is that of the archive's last 24 hours",
         )

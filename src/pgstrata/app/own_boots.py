@@ -109,8 +109,8 @@ class OwnBoots:
         self._keep(replace(note, asked="", left=""))
         found = observe_menu(self._opened.transport, self._opened.site.privilege)
         remedy = (
-            "look into `journalctl -b -1`, then give the same command again to retry; the boot loader may have fallen "
-            "back to its default entry, or somebody may have rebooted the machine"
+            "look into `journalctl -b -1`, then give the same command again. The boot loader may have fallen back to "
+            "its default entry, or somebody may have rebooted the machine"
         )
         if asked.way is BootWay.DEFAULT:
             remedy = (

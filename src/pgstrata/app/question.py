@@ -64,8 +64,8 @@ def complete_by_hosts(
                 error.remedy = "; ".join(filter(None, (error.remedy, _GIVE)))
                 raise
             notes.append(
-                f"{spec.text} cannot be asked how much memory it has ({error.what}): what follows from memory may be "
-                f"something else when it is there; {_GIVE}"
+                f"{spec.text} cannot be asked how much memory it has ({error.what}): sizes that follow from its memory "
+                f"may change once it answers; {_GIVE}"
             )
     noted = replace(experiment, notes=(*experiment.notes, *notes))
     known = replace(capacity, elsewhere=memories)

@@ -96,7 +96,7 @@ def write_page(document: Document, target: Path, *, option: str, new: bool = Fal
             write_beside(target, content)
     except FileExistsError:
         remedy = f"remove it, or name another with {option}"
-        raise PgstrataError("the file exists", where=str(target), remedy=remedy) from None
+        raise PgstrataError("the file exists already", where=str(target), remedy=remedy) from None
     except OSError as error:
         kind = DiskFullError if is_full(error) else PgstrataError
         raise kind(

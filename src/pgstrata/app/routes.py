@@ -19,7 +19,7 @@ _KNOCK: Final = ("timeout", "10", "bash", "-c", 'exec 3<>"/dev/tcp/$0/$1"')
 _NO_BASH: Final = (126, 127)
 _MOST: Final = 64
 _REMEDY: Final = (
-    "clients connect by TCP to an address of the server's machine itself: in ~/.ssh/config write its address in the "
+    "clients connect by TCP to an address of the server's machine itself. In ~/.ssh/config write its address in the "
     "clients' network, open its ports (15432 to 31999) to the clients, or use machines that reach each other directly"
 )
 

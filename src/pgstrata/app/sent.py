@@ -72,8 +72,8 @@ class SentServers:
             raise UsageError(
                 "there is no bin/postgres on that host",
                 where=f"{self.transport.name}:{spec.value}",
-                remedy="prefix:DIR is an installation over there: name the folder that holds its bin/postgres, or take "
-                "a server that is sent there (embedded, 14 to 18, maven:MAJOR, build:DIR)",
+                remedy="prefix:DIR is an installation on that host: name the folder that holds its bin/postgres, or "
+                "take a server that is sent there (embedded, 14 to 18, maven:MAJOR, build:DIR)",
             )
 
     def client_tools(self, *, tls: bool = False) -> Build:

@@ -100,7 +100,7 @@ def observe_site(transport: Host) -> Site:
     said = transport.run(Command(argv=("sh", "-c", _ASK, "sh", *_VARIABLES))).text.split("\0")
     words = dict(part.partition("=")[::2] for part in said if part)
     if not words.keys() >= {"home", "machine"} or not words.get("uid", "").isdecimal():
-        raise ParseError("it does not say who its user is", where=transport.name)
+        raise ParseError("the user there cannot be identified", where=transport.name)
     environ = {name: words[name] for name in _VARIABLES if name in words}
     uid = int(words["uid"])
     places = find_places(environ, uid=uid, home=words["home"], memory_backed="memory" in words)

@@ -28,7 +28,7 @@ from pgstrata.system.trust import ROOT, find_keeper, require_root_keeps
 from pgstrata.vms.machine import VirtualMachine
 
 _OTHERS: Final = (
-    "let PGSTRATA_CACHE and PGSTRATA_STATE over there name folders to which root alone can write, as to all above them"
+    "let PGSTRATA_CACHE and PGSTRATA_STATE on that host name folders to which root alone can write, as to all above"
 )
 
 
@@ -118,7 +118,7 @@ def _refuse_foreign(opened: OpenedHost, folder: str, owner: str) -> Never:
     raise HostNotFitError(
         f"the folder {folder} there does not belong to {owner}",
         where=opened.spec.text,
-        remedy="remove it, or let PGSTRATA_DATA and the like name others over there",
+        remedy="remove it, or let PGSTRATA_DATA and the like name other folders on that host",
     )
 
 

@@ -70,7 +70,7 @@ def show(
         raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
     if why and pairs and not json:
         raise UsageError(
-            "--why and --pairs are two texts", where="--why", remedy="ask for one of them, or for both with --json"
+            "--why and --pairs cannot be combined", where="--why", remedy="ask for one of them, or for both with --json"
         )
     selected = next((name for name, value in (("--filter", filters), ("--by", by), ("--sort", sort)) if value), "")
     if selected and (why or pairs or json):

@@ -30,7 +30,7 @@ def measure_and_tell(
 ) -> None:
     """Measure, telling progress; at the end the floors, as text or JSON. Exit code 3 where a cell has none."""
     if events and json:
-        raise UsageError("both --events and --json were given", remedy="give one of them: each has standard output")
+        raise UsageError("both --events and --json were given", remedy="give one of them: both write to stdout")
     gc.enable()
     plan = plan_floor(file, wishes, blocks, server)
     stored = StudyFolder(study) if study else choose_study(StudyFolders(), plan, file)

@@ -56,11 +56,11 @@ def window(
 
     check_format(format_)
     if at_least is not None and event is None:
-        raise UsageError("samples are those of a wait event", where="--at-least", remedy="add --event TYPE/EVENT")
+        raise UsageError("it was given without --event", where="--at-least", remedy="add --event TYPE/EVENT")
     if event is not None:
         if against is not None:
             remedy = "leave out --against, or ask for each window by itself"
-            raise UsageError("statements that waited are listed for one window", where="--event", remedy=remedy)
+            raise UsageError("--event lists the statements of one window only", where="--event", remedy=remedy)
         from pgstrata.app.waiting import load_waits
         from pgstrata.report.live.waiting import make_waits_document, waits_json
 

@@ -171,7 +171,7 @@ class Sink(Events):
                     "the progress cannot be written: the disk is full", where="standard output", remedy=_GO_ON
                 ) from None
             raise InterruptedByUserError(
-                f"stopped, because nobody takes the progress any more ({error.strerror})", remedy=_GO_ON
+                f"stopped, because the reader of the progress has gone ({error.strerror})", remedy=_GO_ON
             ) from None
 
 
@@ -275,9 +275,9 @@ def render_event(event: Event) -> str:
             return f"warning: {event.text}"
         case EventKind.STUDY_STARTED:
             return (
-                f"resuming: {event.done} of at most {event.total} runs are there"
+                f"resuming: {event.done} of up to {event.total} runs are done"
                 if event.done
-                else f"at most {event.total} runs to make: {event.text}"
+                else f"up to {event.total} runs to make: {event.text}"
             )
         case _:
             return ""

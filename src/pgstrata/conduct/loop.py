@@ -237,7 +237,7 @@ class Conduct:
             raise ServerFailedError(
                 f"{self.failures} runs in a row failed; the last reason: {self.rig.say_reason(record.reasons[0])}",
                 where=record.identity,
-                remedy="mend the cause and start a new study (--study DIR): what failed is part of this one",
+                remedy="fix the cause, then start a new study (--study DIR): this one keeps the failed runs",
             )
 
     def _figure(self, record: RunRecord) -> float | None:

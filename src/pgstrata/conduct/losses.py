@@ -26,7 +26,7 @@ def too_often(error: PgstrataError, what: str, times: int) -> bool:
     """Whether something has lost its host so often that it is not to be repeated; then its error says so."""
     if times <= _LOSSES:
         return False
-    _advise(error, f"{what} has lost its host {times} times: find out over there what ends it")
+    _advise(error, f"{what} has lost its connection {times} times: check the host's logs for the reason")
     return True
 
 
@@ -55,7 +55,7 @@ def reconnect(
             if left:
                 say(Notice(code="host_still_lost", names=(spec.text,), said=error.what))
                 continue
-            _advise(error, "give the same command again when it is there: what was measured is kept")
+            _advise(error, "give the same command again when the host is back: what was measured is kept")
             raise
         say(Notice(code="reconnected", names=(spec.text,)))
         return

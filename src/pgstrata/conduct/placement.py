@@ -65,7 +65,7 @@ def place_backends(rig: Rig, arm: ActiveArm, load: Load) -> None:
         home.run(Command(argv=("sh", "-c", _PIN, "sh", *words)), timeout=60, check=False)
     else:
         raise LevelNotTakenError(
-            f"the sessions of the clients were others at each of {_LOOKS} looks, or their CPUs cannot be read",
+            f"the clients' sessions changed at each of {_LOOKS} looks, or their CPUs cannot be read",
             where=arm.environment.title,
             remedy='see whether /proc/PID/status can be read there, or write placement = "free"',
         )

@@ -173,7 +173,8 @@ def _refuse_changed(rig: Rig, arm: ActiveArm) -> None:
             raise HostNotFitError(
                 rig.say_reason(remark),
                 where=f"environment {arm.environment.name}",
-                remedy="undo the change, or start a new study (--study DIR): this one would mix two things in one",
+                remedy="undo the change, or start a new study (--study DIR): this one would mix measurements of both "
+                "states",
             )
 
 
@@ -201,7 +202,7 @@ def _try_script(rig: Rig, arm: ActiveArm, server: RunningServer, number: int) ->
             f"the script failed when it was tried once on {arm.environment.title}",
             where=script.file,
             details=result.errors[:5],
-            remedy="mend the script; it was tried alone, with one client",
+            remedy="fix the script; it was tried alone, with one client",
         )
 
 

@@ -299,7 +299,7 @@ def _await_turns(rig: Rig, arm: ActiveArm, process: Process, output: str, expect
             raise HostLostError(
                 f"the turns of {arm.planned.identity} did not end in time",
                 where=rig.client(arm.environment).name,
-                remedy="the host is overloaded, or date, kill or sleep hang there",
+                remedy="check whether the host is overloaded, or date, kill or sleep hang there",
             )
         rig.clock.sleep(_POLL if expected - passed > _POLL else _POLL_AT_END)
         done = max((mark.round for mark in parse_marks(_read(rig.client(arm.environment), output))), default=0)

@@ -64,7 +64,7 @@ def _read_clients(value: object) -> Clients:
         return Clients(numbers)
     _UNTIL.read(value["until"])
     if len(numbers) < _FEWEST_RUNGS:
-        what = f"a ladder of {len(numbers)} numbers of clients has no step to leave out"
+        what = f"a ladder of {len(numbers)} numbers of clients is too short for until"
         raise WrongValueError(what, f"use at least {_FEWEST_RUNGS} steps, or take out until")
     return Clients(numbers, until_falls=True)
 

@@ -140,7 +140,7 @@ def meaningless(environment: Environment) -> Iterator[tuple[str, str, str]]:
     if not {Medium.LOOP, Medium.DEVICE} & set(media.values()):
         lost += [key for key in _OF_ANY if key in layers]
     for key in lost:
-        yield key, f"{key} means nothing without a file system", _FILE_SYSTEM
+        yield key, f"{key} needs a file system", _FILE_SYSTEM
     if "storage.size" in layers and "storage.device" in layers:
         what = "storage.size is that of an image file, a device has its own"
         yield "storage.size", what, "take storage.size or storage.device out"

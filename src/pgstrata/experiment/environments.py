@@ -52,7 +52,7 @@ def read_environments(file: ExperimentFile, reader: StackReader, *, lone: bool =
     listed = bool(file.environments) or findings.touches(("environments",))
     if listed and file.factors:
         remedy = "keep one: [factors] crosses levels, [[environments]] lists combinations one by one"
-        findings.add(("environments",), "stands beside [factors]", remedy)
+        findings.add(("environments",), "cannot be combined with [factors]", remedy)
     if listed:
         _refuse_many_listed(file.environments, findings)
         environments = _listed(file.environments, common, reader)
@@ -314,7 +314,7 @@ def _check_builds(environments: tuple[Environment, ...], listed: bool, findings:
     if not ready:
         return
     key = f"build.{ready[0].build[0][0]}"
-    what = f"{key} is said of {replace(ready[0], build=()).text}, which is built already"
+    what = f"{key} is given for {replace(ready[0], build=()).text}, which is already built"
     path: Path = ("environments",) if listed else ("factors", "server")
     findings.add(path, what, 'give it to servers that are built here: server = "build:DIR"')
 

@@ -139,7 +139,7 @@ def _note_duplicates(choices: list[LevelChoice], path: Path, findings: Findings)
         if same in seen:
             first = seen[same]
             what = (
-                f"the level {first!r} stands twice"
+                f"the level {first!r} is listed twice"
                 if first == choice.level.value
                 else (f"the levels {first!r} and {choice.level.value!r} are the same")
             )

@@ -111,7 +111,7 @@ def _together(words: Sequence[str]) -> ClientLevel:
     hosts = [_parse_client(word) for word in words]
     double = next((word for number, word in enumerate(words) if hosts[number] in hosts[:number]), None)
     if double is not None:
-        raise WrongValueError(f"{double!r} is named twice", "name each machine once")
+        raise WrongValueError(f"{double!r} is listed twice", "name each machine once")
     return ClientLevel(tuple(hosts))
 
 

@@ -135,7 +135,7 @@ def _choose_synthetic(file: ExperimentFile, searched: bool, findings: Findings) 
     """Declared values are the only ones of their experiment, so that nobody takes them for a speed."""
     if file.synthetic is None:
         remedy = 'add [synthetic] with kernel = "6.12" and change = "-9 %"'
-        findings.add(("metric",), "the values of synthetic have to be declared", remedy)
+        findings.add(("metric",), "the values of [synthetic] are missing", remedy)
     elif searched or file.metric not in {TPS.name, SYNTHETIC.name}:
         what = "with declared values there is no other metric and no objective"
         findings.add(("synthetic",), what, "leave metric and objective out, or take [synthetic] out")
@@ -154,7 +154,7 @@ def _read_threshold(file: ExperimentFile, metric: str) -> tuple[float, tuple[str
 def _check_controls(file: ExperimentFile, findings: Findings) -> None:
     for index, control in enumerate(file.controls):
         if control in file.controls[:index]:
-            findings.add(("controls", index), f"the control {str(control)!r} stands twice", "take one of them out")
+            findings.add(("controls", index), f"the control {str(control)!r} is listed twice", "take one of them out")
 
 
 def _check_options(

@@ -43,7 +43,7 @@ def _load(text: str, source: str) -> dict[str, Any]:
             line=line,
             key="",
             what=f"not valid TOML: {what[:1].lower()}{what[1:]}{column}",
-            remedy="texts and durations stand in quotes, keys once per table; see https://toml.io",
+            remedy="put texts and durations in quotes, and give each key once per table; see https://toml.io",
         )
         raise ExperimentError(source, (problem,)) from None
     except (ValueError, RecursionError):

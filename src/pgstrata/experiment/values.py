@@ -50,7 +50,7 @@ def kind_of(value: object) -> str:
 
 def _read_scalar(value: object) -> Scalar:
     if not isinstance(value, str | int | float | bool) or (isinstance(value, float) and not math.isfinite(value)):
-        raise WrongValueError(f"{kind_of(value)} cannot stand here", "write one string, number or boolean")
+        raise WrongValueError(f"{kind_of(value)} is not allowed here", "write one string, number or boolean")
     return value
 
 
@@ -92,7 +92,7 @@ def _read_words(value: object) -> tuple[str, ...]:
         raise WrongValueError(f"a command is a list of words, not {kind_of(value)}", remedy)
     words = [word for word in value if isinstance(word, str) and "\0" not in word]
     if len(words) < len(value) or not words or not words[0].strip():
-        raise WrongValueError("a word of the command is no text, or there is no program", remedy)
+        raise WrongValueError("the command has a word that is not a text, or no program", remedy)
     return tuple(words)
 
 
@@ -200,7 +200,7 @@ def _read_objective(value: object) -> Objective:
         raise WrongValueError(f"an objective is a text, not {kind_of(value)}", example)
     of, sign, limit = (part.strip() for part in value.partition("<"))
     if not sign or not of or not limit:
-        raise WrongValueError(f"{value!r} is no objective: a percentile, < and a limit", example)
+        raise WrongValueError(f"{value!r} is not an objective: a percentile, < and a limit", example)
     if of not in QUANTILES:
         raise WrongValueError(f"{of!r} cannot be limited", suggest(of, QUANTILES))
     return Objective(of=of, limit=_read_seconds(limit))
@@ -226,7 +226,7 @@ def _read_rates(value: object) -> tuple[Rate, ...]:
         raise WrongValueError("the list of rates is empty", _RATE_EXAMPLES)
     rates = tuple(_read_rate(item) for item in value)
     if len(set(rates)) < len(rates):
-        raise WrongValueError("a rate stands twice in the list", "take one of them out")
+        raise WrongValueError("a rate is listed twice", "take one of them out")
     return rates
 
 
@@ -235,7 +235,7 @@ def _read_rate(value: object) -> Rate:
         return Rate(fixed=_read_fixed_rate(value))
     match = _SHARE_OF_MAXIMUM.fullmatch(value.strip())
     if match is None:
-        raise WrongValueError(f"{value!r} is no rate", _RATE_EXAMPLES)
+        raise WrongValueError(f"{value!r} is not a rate", _RATE_EXAMPLES)
     percent = float(match[1])
     if not 0 < percent <= 100:  # noqa: PLR2004 - percent
         what = f"{percent:g} % of maximum cannot be kept" if percent else "a rate cannot be 0 % of maximum"
@@ -275,7 +275,7 @@ def one_or_list(noun: str, one: Kind[_T], item: str = "integer") -> Kind[tuple[_
         numbers = tuple(one.read(item) for item in value)
         double = next((number for number, times in Counter(numbers).items() if times > 1), None)
         if double is not None:
-            raise WrongValueError(f"{double} stands twice in the list of {noun}", "take one of them out")
+            raise WrongValueError(f"{double} is listed twice in {noun}", "take one of them out")
         return numbers
 
     listed = {"type": "array", "minItems": 1, "uniqueItems": True, "items": one.schema}
@@ -291,7 +291,7 @@ def choice(noun: str, choices: type[_Choice] | tuple[_Choice, ...]) -> Kind[_Cho
             what = f"{noun} must be a string, not {kind_of(value)}"
             raise WrongValueError(what, f"allowed: {', '.join(known)}")
         if value not in known:
-            raise WrongValueError(f"{value!r} is no {noun}", suggest(value, known))
+            raise WrongValueError(f"{value!r} is not a valid {noun}", suggest(value, known))
         return known[value]
 
     return Kind(read, {"type": "string", "enum": list(known)})

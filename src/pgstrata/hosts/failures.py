@@ -57,7 +57,7 @@ def command_failed(command: Command, completed: Completed, *, host: str) -> Pgst
     for line in lines:
         if any(text in line for text in DISK_FULL):
             return disk_full(_path_in(line) or f"{host}: {command.argv[0]}", lines)
-    remedy = "the lines above are its own last words" if lines else "it gave no reason"
+    remedy = "the lines above are its last output" if lines else "it gave no reason"
     return CommandFailedError(
         f"{command.argv[0]} {render_end(completed.code)}", where=host, remedy=remedy, details=lines
     )

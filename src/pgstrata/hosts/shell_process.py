@@ -115,4 +115,4 @@ def _parse_cpu(stat: str) -> CpuTime:
     try:
         return CpuTime(user=int(fields[13]) / _TICKS_PER_SECOND, system=int(fields[14]) / _TICKS_PER_SECOND)
     except (IndexError, ValueError):
-        raise failures.host_lost(f"the shell shows a strange /proc/self/stat: {stat}", host="") from None
+        raise failures.host_lost(f"the shell shows an unexpected /proc/self/stat: {stat}", host="") from None

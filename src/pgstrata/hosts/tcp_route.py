@@ -14,8 +14,8 @@ _FIELDS: Final = 4
 _INTERFACE: Final = 6
 _PATIENCE: Final = 10.0
 _REMEDY: Final = (
-    "clients connect by TCP to the address that sshd was reached at, which does not work through a jump host or where "
-    "the server's address is translated: use a destination that this machine reaches directly, or start pgstrata on a "
+    "clients connect by TCP to the address that sshd was reached at, which fails through a jump host or where the "
+    "server's address is translated. Use a destination that this machine reaches directly, or start pgstrata on a "
     "machine that does"
 )
 
@@ -32,13 +32,13 @@ def find_tcp_route(said: str, name: str) -> TcpRoute:
     """
     words = said.split()
     if len(words) != _FIELDS:
-        what = "the shell over there does not say by which addresses it was reached (SSH_CONNECTION)"
+        what = "the shell on that host does not say by which addresses it was reached (SSH_CONNECTION)"
         raise HostNotFitError(what, where=name, remedy="connect to an OpenSSH server")
     client, _, server, port = words
     for address in (client, server):
         if "%" in address:
             raise HostNotFitError(
-                f"{address} is an address on one link only",
+                f"{address} is a link-local address, which holds on one network only",
                 where=name,
                 remedy="name the host by an address that holds everywhere",
             )

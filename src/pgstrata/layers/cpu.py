@@ -166,9 +166,9 @@ class CpuLayer:
             f"{', '.join(f'{key} = {levels[key]}' for key in levels) or 'a cgroup of its own'}",
             where=self._host.name,
             details=tuple(tried.complaints.strip().splitlines()[-3:]),
-            remedy="real-time policies need a limit of real-time priorities (RLIMIT_RTPRIO), inherited from "
-            "pgstrata: as root `ulimit -r 99` in the shell that starts it; as another user `rtprio` in "
-            "/etc/security/limits.conf and a new login. A kernel with CONFIG_RT_GROUP_SCHED also refuses them in groups"
+            remedy="real-time policies need a limit of real-time priorities (RLIMIT_RTPRIO), which servers inherit. As "
+            "root use `ulimit -r 99` in the shell that starts pgstrata; as another user set `rtprio` in "
+            "/etc/security/limits.conf and log in again. Kernels with CONFIG_RT_GROUP_SCHED also refuse them in groups"
             if real_time
             else "see what the programs said",
         )

@@ -50,7 +50,7 @@ def assert_cache_counted(host: Host, folder: str) -> None:
     _, kind = _find(host, folder)
     if kind in _UNCOUNTED:
         raise HostNotFitError(
-            f"limits.memory would not count the data: {kind} keeps them in memory that is not the reader's",
+            f"limits.memory would not count the data: {kind} charges its cache to no group",
             where=folder,
             remedy='put the data on a disk: PGSTRATA_DATA names the folder, or take filesystem = "ext4"',
         )
@@ -81,7 +81,7 @@ def find_device(host: Host, folder: str, *, delayed_writes: bool = False) -> str
             f"its traffic cannot be limited: the file system ({kind}) is on no single block device",
             where=folder,
             remedy="limits.read_* and limits.write_* need data on ext4 or xfs on a disk or a loop device, for instance "
-            'by filesystem = "ext4"; tmpfs, overlay, btrfs, zfs and NFS have no such device',
+            'by filesystem = "ext4". There is no such device below tmpfs, overlay, btrfs, zfs and NFS',
         )
     if delayed_writes and kind not in _CHARGED:
         raise HostNotFitError(
@@ -240,8 +240,8 @@ class LimitsLayer:
         writes = sorted(key for key in levels if key.startswith("limits.write"))
         if writes and not group.unified:
             raise HostNotFitError(
-                f"{' and '.join(writes)} cannot be had: cgroup v1 charges delayed writes to nobody, so most of what a "
-                "server writes would escape the limit",
+                f"{' and '.join(writes)} would hardly limit anything: cgroup v1 does not charge delayed writes, which "
+                "are most of what a server writes",
                 where=self._host.name,
                 remedy="boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or limit reads only",
             )

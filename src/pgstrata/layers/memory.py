@@ -133,7 +133,7 @@ class MemoryLayer:
             raise _too_few(pool, pages, target, pool.total, f"{render_bytes(available)} of memory are available")
         given = int(ledger.change(pool.change(target)))
         if given < target:
-            raise _too_few(pool, pages, target, given, "memory was compacted, and is still in too many pieces")
+            raise _too_few(pool, pages, target, given, "memory was compacted, and is still too fragmented")
 
     def _no_such_pages(self, page: int) -> HostNotFitError:
         sizes = [name.removeprefix("hugepages-") for name in self._host.list_folder(POOLS)]
@@ -170,7 +170,7 @@ class MemoryLayer:
         listed = self._host.run(Command(argv=LIST_BY_SIZE.argv)).text
         for file, word in sizes_apart(listed, int(files.get(PMD_SIZE, b"0"))):
             raise HostNotFitError(
-                f"thp = {level} was asked for, but pages of one size are set apart from all others",
+                f"thp = {level} was asked for, but pages of one size have a setting of their own",
                 where=file,
                 remedy=f"write {word} to it",
             )
@@ -224,7 +224,7 @@ def _assert_pages(server: RunningServer, sql: Sql, shared: SharedMemory | None) 
         but = f"the server says huge_pages_status = {says}"
         remedy = "look at its huge_pages and shared_memory_type: only mmap can have huge pages"
     elif shared is None and not says:
-        but = "nobody can see which pages the server has"
+        but = "the page size of the server's memory cannot be seen"
         remedy = "the user of the server must be able to read /proc/PID/smaps; servers from 17 on say it themselves"
     elif shared is not None and shared.page != PAGE_BYTES[level]:
         but = f"the server's shared memory is on pages of {_size(shared.page)}"
@@ -255,7 +255,7 @@ def _assert_transparent(environment: Environment, shared: SharedMemory, pmd_byte
     if level == "always" and shared.eligible and not shared.transparent:
         raise LevelNotTakenError(
             "thp = always was asked for, but the kernel gave the server's shared memory not one huge page: memory is "
-            "in too many pieces",
+            "too fragmented",
             where=where,
             remedy="`sync; sysctl vm.drop_caches=3 vm.compact_memory=1` may help, or a reboot; or use pages, which "
             "are reserved",
@@ -275,11 +275,12 @@ def _other_words(environment: Environment, wanted: Transparent, found: Transpare
 def _too_few(pool: Pool, pages: int, target: int, given: int, why: str) -> HostNotFitError:
     had = max(0, pages - (target - given))
     return HostNotFitError(
-        f"the server needs {pages} huge pages of {render_bytes(pool.page)}, and {had} can be had: {why}",
+        f"the server needs {pages} huge pages of {render_bytes(pool.page)}, and {had} are available: {why}",
         where=f"{pool_folder(pool.page)}/nr_hugepages",
         remedy="use a smaller shared_buffers; or reserve the pages on the kernel command line "
-        f"(hugepagesz={_size(pool.page).removesuffix('B')} hugepages={target}) and reboot. Where memory is in pieces, "
-        "`sync; sysctl vm.drop_caches=3` before the run may help: that is left to you, it empties the caches of all",
+        f"(hugepagesz={_size(pool.page).removesuffix('B')} hugepages={target}) and reboot. Where memory is "
+        "fragmented, `sync; sysctl vm.drop_caches=3` before the run may help: that is left to you, it empties the "
+        "caches of all",
     )
 
 

@@ -87,7 +87,7 @@ class RunningControl:
             ) from error
         if self._await_answer(address, where) == before:
             raise ServerFailedError(
-                "the restart command of [restart] ended well, but the server was not restarted",
+                "the restart command of [restart] succeeded, but the server was not restarted",
                 where=where,
                 remedy="check that it restarts the server of this connection string",
             )

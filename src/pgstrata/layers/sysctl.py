@@ -185,7 +185,7 @@ class SysctlLayer:
                 remedy=f"`sysctl {asked.name}` lists them",
             )
         return HostNotFitError(
-            f"the user {self._host.user} cannot read the parameter {asked.name}, so that nobody could see whether the "
+            f"the user {self._host.user} cannot read the parameter {asked.name}, so pgstrata could not see whether the "
             "server has it",
             where=self._host.name,
             remedy="take it out of the experiment; set it before the run",

@@ -133,7 +133,7 @@ def _not_written(folder: str, said: str) -> PgstrataError:
         "the ledger of this host cannot be written",
         where=folder,
         details=tuple(said.splitlines()[-_LINES_SHOWN:]),
-        remedy="check that the folder is there and writable for who may change the host",
+        remedy="check that the folder exists and that the user who changes the host may write there",
     )
 
 

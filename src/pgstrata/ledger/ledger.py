@@ -78,7 +78,7 @@ class HostLedger:
                 where=self._host.name,
                 details=said,
                 remedy="start pgstrata as root (or let ssh log in as root there), or allow this user to use sudo "
-                "without a password: `pgstrata doctor` lists what it would run so",
+                "without a password: `pgstrata doctor` lists the commands",
             )
         self._files.make_folder()
         self._owner = observe_owner(self._host, self._study)

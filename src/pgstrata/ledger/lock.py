@@ -132,11 +132,11 @@ def _held(host: Host, path: str, holder: str, *, alive: bool) -> HostHeldError:
     if not (alive and who):
         # whoever may read the file can hold its lock without a word
         last = f"; the last that did, {who}, has ended or cannot be seen" if who else ""
-        who = f"it has not said which, `fuser {path}` names it{last}"
+        who = f"its process is not known, `fuser {path}` names it{last}"
     return HostHeldError(
         f"another pgstrata is at work on this host ({who})",
         where=f"{host.name}: {path}",
-        remedy="wait for it or stop it: two at a time would measure each other; to run both anyway, give one of "
+        remedy="wait for it or stop it: two at a time would disturb each other; to run both anyway, give one of "
         f"them another lock ({LOCK_VARIABLE}=FILE)",
     )
 

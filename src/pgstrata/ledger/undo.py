@@ -221,14 +221,14 @@ def raise_if_kept(files: EntryFiles, undone: Undone, unreadable: Sequence[str] =
         return
     count = len(undone.kept) + len(unreadable)
     details = [f"{entry.what}: {entry.failure}" for entry in undone.kept]
-    details += [f"{path} is not an entry that can be read: nobody knows what it stood for" for path in unreadable]
+    details += [f"{path} cannot be read, so the change that it records is unknown" for path in unreadable]
     remedies = []
     if undone.kept:
         remedies.append(
-            f"put right what is said above, then `{restore_command(files.host.name)}`; with --force it also undoes "
+            f"fix what is said above, then `{restore_command(files.host.name)}`; with --force it also undoes "
             f"what somebody else changed. How to undo it by hand is described in {files.folder}"
         )
     if unreadable:
-        remedies.append("look at the unreadable files, put right what they stood for, and remove them yourself")
+        remedies.append("look at the unreadable files, undo by hand what they record, then remove them")
     what = f"{count} {'change' if count == 1 else 'changes'} of this host could not be undone"
     raise HostNotFitError(what, where=files.host.name, details=tuple(details), remedy="; ".join(remedies))

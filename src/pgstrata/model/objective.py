@@ -34,7 +34,7 @@ class Objective:
 
     def __post_init__(self) -> None:
         if self.of not in QUANTILES or not 0 < self.limit < math.inf:
-            raise ValueError(f"{self.of!r} within {self.limit} s is no objective")
+            raise ValueError(f"{self.of!r} within {self.limit} s is not an objective")
 
     @property
     def late_share(self) -> float | None:

@@ -61,7 +61,7 @@ def _unknown_before_reboots(experiment: Experiment) -> Iterable[tuple[str, str]]
             what = f"the rate of {cell.identity} is a share of what all environments reach, which cannot be measured"
             yield f"{what} before this machine is rebooted", "write the rate as a number of transactions per second"
         if cell.until_falls:
-            what = "a ladder that ends where throughput falls cannot be climbed before this machine is rebooted"
+            what = "a ladder that ends where throughput falls cannot be measured before this machine is rebooted"
             yield what, "write clients as a list of numbers"
             return
 

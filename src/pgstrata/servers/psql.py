@@ -118,7 +118,7 @@ def explain_failure(address: Address, complaints: bytes, *, lost: bool = False) 
     """The error that psql's complaints tell of; `lost`: there was no connection, or it was lost."""
     text = complaints.decode("utf-8", "replace").strip()
     match = _ERROR.search(text)
-    first = (text.splitlines() or ["psql failed without a word"])[0].removeprefix("psql: error: ")
+    first = (text.splitlines() or ["psql failed without a message"])[0].removeprefix("psql: error: ")
     what = match.group("what").strip() if match else first
     state = (match.group("state") or "") if match else ""
     place = f"database {address.database} at {address.host or 'service'}"

@@ -179,8 +179,8 @@ class Servers:
             case ServerKind.PREFIX | ServerKind.BUILD | ServerKind.DSN:
                 raise HostNotFitError(
                     f"{spec.text} is built for {self.fetcher.machine}, and that host is {machine}",
-                    remedy="choose a server that exists for both (embedded, 14 to 18), or build it over there and name "
-                    "that installation: prefix:DIR",
+                    remedy="choose a server that exists for both (embedded, 14 to 18), or build it on that host and "
+                    "name that installation: prefix:DIR",
                 )
             case _ as never:
                 assert_never(never)
@@ -210,7 +210,11 @@ class Servers:
         """The build in a folder of the user's, or in a copy of it where the server's user cannot enter."""
         prefix = spec.value.rstrip("/") or "/"
         if not prefix.startswith("/"):
-            raise UsageError("the folder of an installed server must be an absolute path", where=spec.text)
+            raise UsageError(
+                "the folder of an installed server must be an absolute path",
+                where=spec.text,
+                remedy="write the whole path, such as prefix:/usr/lib/postgresql/18",
+            )
         if self.inspector.enterable(prefix):
             return self.inspector.inspect(spec, prefix, PREFIX_SUPPLIER, {})
         here = self.site.here

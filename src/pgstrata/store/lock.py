@@ -106,7 +106,7 @@ def _read_holder(path: Path) -> str:
     try:
         holder = _parse_holder(path)
     except (OSError, ValueError, KeyError, TypeError):
-        return "it has not said which"
+        return "its process is not known"
     return f"process {holder.process} on {holder.host}, since {holder.since}"
 
 

@@ -298,7 +298,7 @@ def _make_folder(folder: Path) -> None:
         files.make_folders(folder)
     except (FileExistsError, NotADirectoryError):
         raise StudyError(
-            "there is a file in the way, where the study's folder would be",
+            "a file exists where the study's folder would be",
             where=str(folder),
             remedy="name a folder that is empty or does not exist yet",
         ) from None

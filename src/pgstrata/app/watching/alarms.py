@@ -93,7 +93,7 @@ class Alarms:
                 if facts is not None:
                     self._learn(reader, facts)
         except PgstrataError as error:
-            self._tell(f"what is usual cannot be learned from the archive and is learned anew: {error.what}")
+            self._tell(f"what is usual cannot be read from the archive and is learned anew: {error.what}")
         finally:
             self._detector.past = self._lately
 

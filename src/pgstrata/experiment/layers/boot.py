@@ -38,14 +38,14 @@ def _read_options(value: Scalar) -> str:
     if isinstance(value, bool | int | float):
         raise WrongValueError("the command line of a kernel is one text", 'write for example "mitigations=off"')
     if not words:
-        raise WrongValueError("it has no words", f'write "{NO_OPTIONS}" for the usual command line')
+        raise WrongValueError("the command line is empty", f'write "{NO_OPTIONS}" for the usual command line')
     for word in words:
         if not _WORD.fullmatch(word):
             raise WrongValueError(
                 f"{word!r} is not a word of a kernel's command line", 'write for example "mitigations=off isolcpus=2-3"'
             )
         if word.partition("=")[0] in _OF_THE_MACHINE:
-            raise WrongValueError(f"{word!r} decides whether the machine comes up at all", "take it out")
+            raise WrongValueError(f"{word!r} could keep the machine from booting", "take it out")
     return " ".join(words)
 
 

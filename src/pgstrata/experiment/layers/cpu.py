@@ -34,7 +34,7 @@ def _read_cpus(value: Scalar) -> str:
     for part in text.split(","):
         first, _, last = part.partition("-")
         if int(last or first) >= _MOST_CPUS or int(first) >= _MOST_CPUS:
-            raise WrongValueError(f"{part} is no CPU of any Linux", f"CPUs have the numbers 0 to {_MOST_CPUS - 1}")
+            raise WrongValueError(f"{part} is not a CPU number", f"CPUs have the numbers 0 to {_MOST_CPUS - 1}")
         if last and int(last) < int(first):
             raise WrongValueError(f"the range {part} runs backwards", f'write "{last}-{first}"')
     return text

@@ -84,7 +84,7 @@ def one_of(*choices: str) -> Callable[[Scalar], str]:
     def read(value: Scalar) -> str:
         text = level_text(value).lower()
         if text not in choices:
-            raise WrongValueError(f"{level_text(value)!r} cannot stand here", suggest(text, choices))
+            raise WrongValueError(f"{level_text(value)!r} is not allowed here", suggest(text, choices))
         return text
 
     return read

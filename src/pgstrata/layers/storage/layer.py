@@ -92,7 +92,7 @@ def assert_queue(layers: Mapping[str, str], stack: DeviceStack, where: str) -> N
             raise LevelNotTakenError(
                 f"{key} = {layers[key]} was asked for, it is {value or 'not there'}",
                 where=where,
-                remedy="somebody else changed it: keep this host to pgstrata",
+                remedy="something else changed it: let only pgstrata change this host",
             )
 
 

@@ -89,7 +89,7 @@ _STORAGE: Final = (
 )
 _KEPT: Final = "give the file and the folders above it to root, and let nobody else write there (chown, chmod go-w)"
 _RIGHTS: Final = (
-    "pgstrata must be root here, or may use sudo, and needs loop devices: in a container both may be missing"
+    "pgstrata must be root here, or be allowed to use sudo, and needs loop devices. In a container both may be missing"
 )
 
 
@@ -180,7 +180,7 @@ class Making:
             )
         if "taken" in seen.facts:
             raise HostNotFitError(
-                "this is there already: another pgstrata left it, or it is not pgstrata's",
+                "this exists already: another pgstrata left it, or it is not pgstrata's",
                 where=seen.facts["taken"],
                 remedy="see `pgstrata host status` and `pgstrata host restore`; what they do not know, remove yourself",
             )
@@ -235,8 +235,8 @@ def _change_level(ledger: Ledger, change: Change, where: str) -> None:
     try:
         ledger.change(change)
     except LevelNotTakenError as error:
-        _raise_failed(error, change, where, "see what it says above: options that it takes, a kernel that has the "
-                                            f"file system, and the right to mount; {_RIGHTS}")  # fmt: skip
+        _raise_failed(error, change, where, "check its output above: its options, whether the kernel has the file "
+                                            f"system, and the right to mount. {_RIGHTS}")  # fmt: skip
 
 
 def change_host(ledger: Ledger, change: Change, where: str) -> str:

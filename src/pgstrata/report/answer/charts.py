@@ -34,19 +34,19 @@ _MOST_MEANWHILE = 48
 _MOST_STEPS = 4
 _FEW_CELLS = 4
 _STEPS = (
-    "Each dot is one block: how far a level lies from the mean of that block over all levels, so that what the machine "
-    "did to the whole block drops out. Bars are medians. Dashed lines mark steps that a permutation of the levels "
-    "within blocks does not explain."
+    "Each dot is one block: how far a level lies from the mean of that block over all levels. Background load that hit "
+    "the whole block cancels out. Bars are medians. Dashed lines mark steps that a permutation of the levels within "
+    "blocks does not explain."
 )
 _COURSES = (
     "A dot for each block: the difference from the baseline in that block. The coloured line is the estimate so far, "
-    "the bars are the intervals after so many blocks. Measuring ends, at the dashed line, when a thin bar leaves zero "
-    "behind (a difference) or a thick one fits into the grey band of the threshold (no difference that matters). Empty "
-    "dots came later and were not looked at; arrows lie outside."
+    "the bars are the intervals after so many blocks. Measuring ends, at the dashed line, when a thin bar excludes "
+    "zero (a difference) or a thick one lies within the grey band of the threshold (no difference that matters). "
+    "Empty dots came later and were not used; arrows point to values outside the chart."
 )
 _ROUNDS = (
-    "Some visits with every slice: the environments took turns within seconds, and what the machine did hit all of "
-    "them alike. A visit counts once, with the median of its rounds."
+    "Some visits with every slice: the environments took turns within seconds, so background load hit all of them "
+    "alike. A visit counts once, with the median of its rounds."
 )
 _TIMES = (
     "Some runs of each environment over their measured seconds, on one scale that starts at zero, unless the title "
@@ -54,16 +54,16 @@ _TIMES = (
 )
 _MEANWHILE: Inline = (
     (
-        "Medians over the runs of each environment, second by second (of runs longer than two minutes in longer "
-        "steps): the throughput, with a triangle where a checkpoint began in any run, and up to eight courses. First "
-        "come those whose level is clearly different from the baseline's (rates are compared per transaction), the "
+        "Medians over the runs of each environment, second by second, of runs longer than two minutes in longer "
+        "steps. The throughput has a triangle where a checkpoint began in any run. Up to eight courses follow. First "
+        "come those whose level clearly differs from the baseline's (rates are compared per transaction), the "
         "farthest apart first, then those that move most. All courses are in the study's catalogue, in its table "
     ),
     Marked("series", "code"),
     ".",
 )
 _BLOCKS = (
-    "Every run; those of one block are joined. Where the machine drifts, whole blocks wander together, and the "
+    "Every run; those of one block are joined. Where the machine drifts, whole blocks move together, and the "
     "difference inside a block stays. Crosses are runs that are not in the estimate; one with an arrow lies outside. "
     "The scale is logarithmic: the same height is the same ratio, in every panel, and an environment far from the rest "
     "has a panel of its own. The dashed line is the median of the baseline."

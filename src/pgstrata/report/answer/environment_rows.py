@@ -135,7 +135,7 @@ def render_measurement(value: float | None, metric: str) -> str:
 
 
 def unusual_runs(study: Study) -> tuple[RunRecord, ...]:
-    """Runs that are not simply valid, invalid ones first, in the order of execution."""
+    """Suspect, invalid and failed runs, invalid ones first, in the order of execution."""
     found = [run for run in study.runs if run.validity is not Validity.VALID or run.status is not RunStatus.COMPLETED]
     return tuple(sorted(found, key=lambda run: (may_enter(run), run.started)))
 

@@ -205,9 +205,9 @@ def _types(answer: MergedAnswer) -> Iterator[Section]:
     )
     note = (
         "Each machine counts once, whatever its number of blocks. The 95 % confidence intervals are by Student's t, "
-        "between types in Welch's form, which assumes that the machines are a random choice from all of their type, "
-        "and that their logarithms are normally distributed. Exploratory: each interval by itself is wrong in at most "
-        "5 % of such studies."
+        "between types in Welch's form. They assume that the machines are a random choice from all of their type, and "
+        "that their logarithms are normally distributed. Exploratory: each interval by itself is wrong in at most 5 % "
+        "of such studies."
     )
     yield Section("Types of machines", (Paragraph(note, Tone.NOTE), Listing(tuple(map(end, said)))), brief=True)
 

@@ -28,8 +28,8 @@ _HOW_RUNNING: Final = (
     "or may not be read."
 )
 _HOW_LOADED: Final = (
-    "Calls and latencies of single statements are not known: pg_stat_statements is loaded, but the servers did not let "
-    "pgstrata create it in its database or read it, or no two runs of a block have its counts."
+    "Calls and latencies of single statements are not known: pg_stat_statements is loaded, but pgstrata may not create "
+    "or read it, or no two runs of a block have its counts."
 )
 _FIELDS: Final = "query calls reference_calls latency reference_latency difference interval by_calls by_latency"
 _OFF: Final = "Calls and latencies of single statements are not kept with `{} = false`."

@@ -59,7 +59,7 @@ def parse_selection(filters: Sequence[str], by: str | None, sort: str | None, ex
             "--by shows a matrix and --sort a list", where="--sort", remedy="give one of them; --filter goes with both"
         )
     if sort is not None and sort not in set(SortKey):
-        raise UsageError(f"{sort!r} is nothing to sort by", where="--sort", remedy=suggest(sort, SortKey))
+        raise UsageError(f"{sort!r} is not a valid order", where="--sort", remedy=suggest(sort, SortKey))
     return Selection(
         filters=tuple(_parse_filter(text, experiment) for text in filters),
         by="" if by is None else _parse_key(by, "--by", experiment),

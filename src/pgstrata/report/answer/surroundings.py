@@ -1,4 +1,4 @@
-"""What stands at the end of a report: rig, servers, settings, runs that are not simply valid, limits, reproduction."""
+"""The end of a report: rig, servers, settings, suspect, invalid and failed runs, limits, reproduction."""
 
 from statistics import median
 
@@ -41,12 +41,12 @@ _MOST_DIFFERENCES = 200
 
 
 def summarise_runs(study: Study) -> str:
-    """9 of 12 planned blocks, 36 runs, 18 min measured, 1 not simply valid."""
+    """9 of 12 planned blocks, 36 runs, 18 min measured, 1 suspect, invalid or failed."""
     planned = len(study.plan.blocks)
     seconds = render_duration(sum(run.measured_seconds for run in study.runs))
     unusual = len(unusual_runs(study))
     text = f"{study.measured_blocks} of {count(planned, 'planned block')}, {count(len(study.runs), 'run')}"
-    return f"{text}, {seconds} measured" + (f", {unusual} not simply valid" if unusual else "")
+    return f"{text}, {seconds} measured" + (f", {unusual} suspect, invalid or failed" if unusual else "")
 
 
 def measured_where(study: Study) -> Section:
@@ -94,7 +94,7 @@ def _fingerprints(study: Study) -> tuple[Block, ...]:
 
 
 def unusual_section(study: Study) -> Section:
-    """Runs that are not simply valid, with the reasons."""
+    """Suspect, invalid and failed runs, with the reasons."""
     found = unusual_runs(study)
     runs, left = found[:_MOST_RUNS], len(found) - _MOST_RUNS
     reasons = ("; ".join(map(say_reason, run.reasons)) or "no reason given" for run in runs)
@@ -110,7 +110,7 @@ def unusual_section(study: Study) -> Section:
     )
     more = (Paragraph(f"… and {left} more.", Tone.HELP),) if left > 0 else ()
     blocks: tuple[Block, ...] = (table, *more) if runs else (Paragraph("None.", Tone.NOTE),)
-    return Section("Runs that are not simply valid", blocks)
+    return Section("Suspect, invalid and failed runs", blocks)
 
 
 def time_section(study: Study) -> OnPage | None:

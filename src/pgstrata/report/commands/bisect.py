@@ -11,7 +11,7 @@ from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.names import count, name_where
 from pgstrata.report.sentences.verdicts import render_between, render_figures, shown_interval, verdict_label
 
-_MORE: Final = "more blocks or longer runs may tell: another experiment, which is another search"
+_MORE: Final = "allow more blocks or longer runs in another experiment, which starts another search"
 _SKIPPED_FILE: Final = "skipped.json"
 _HASH: Final = 12
 
@@ -52,7 +52,7 @@ def _say_answer(found: Bisection) -> Iterator[str]:
             yield f"{metric} changed {between}{where}; what lies between them could not be measured"
             yield whole
         case _:
-            why = found.reason or "the blocks that the experiment allows do not tell more"
+            why = found.reason or "the blocks that the experiment allows do not decide it"
             steps = count(found.after - found.before, "step")
             yield f"{metric} changed {between}{where}: which of {steps} it was is undecided ({why})"
             yield _say_more(found)

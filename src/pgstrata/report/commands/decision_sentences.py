@@ -167,13 +167,13 @@ def _say_insufficient(answer: ImportAnswer, item: Comparison, name: str) -> str:
     if answer.paired:
         blocks = _count_values(answer, item).replace("block", "usable block")
         needed = needed_blocks(item)
-        early = "too early" if answer.sequential else "too few blocks"
-        return f"{early} to tell {name} from {base}{place}: {blocks}, an interval{shared} needs {needed}"
+        few, so_far = ("not enough blocks yet", " so far") if answer.sequential else ("too few blocks", "")
+        return f"{few} to compare {name} with {base}{place}: {blocks}{so_far}, an interval{shared} needs {needed}"
     fewest = fewest_values(item.level)
     there = f"{item.values} against {item.baseline_values}"
     return (
-        f"too few values to tell {name} from {base}{place}: {there} support no interval{shared}, it takes {fewest} "
-        f"against {fewest}"
+        f"too few values to compare {name} with {base}{place}: {there}, an interval{shared} needs {fewest} against "
+        f"{fewest}"
     )
 
 

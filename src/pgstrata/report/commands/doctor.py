@@ -13,12 +13,12 @@ from pgstrata.report.json.documents import pick_fields
 MOST_COLUMNS: Final = 100
 _GAP = 2
 ONE_CLIENT = (
-    "With clients = 1 a processor falls asleep between two transactions, and what is measured is mostly how fast it "
-    "wakes up; two clients or more, or both ends on one CPU, measure PostgreSQL."
+    "With clients = 1 a CPU goes idle between two transactions, and most of what is measured is how fast it wakes up. "
+    "Two clients or more, or client and server on one CPU, measure PostgreSQL."
 )
 _SUDO_NOTE = (
     "pgstrata would run this with sudo and nothing else, as `sudo -n /bin/sh -c SCRIPT …`: {list} has every command. "
-    "Who may run sh so may do anything; without sudo the factors that need it cannot be had, and all others can."
+    "A user who may run sh like this may do anything. Without sudo only the factors that need it are missing."
 )
 
 

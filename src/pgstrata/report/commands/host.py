@@ -31,7 +31,7 @@ def render_host_state(state: HostState) -> str:
         if entry.failure:
             lines.append(f"     not undone: {entry.failure}")
         lines.append(f"     undone by: {entry.undo.render()}")
-    lines += [f"  {path}: no entry that can be read: nobody knows what it stands for" for path in state.unreadable]
+    lines += [f"  {path} cannot be read, so the change that it records is unknown" for path in state.unreadable]
     if not state.clean:
         lines.append(f"`{restore_command(state.host)}` undoes what nobody needs any more")
     return "\n".join(lines) + "\n"

@@ -132,7 +132,7 @@ def say_ended(incident: Incident) -> str:
     after = f"after {render_duration(end - incident.begin)}"
     match incident.ending:
         case Ending.ADOPTED:
-            return f"{which} has lasted so long that it is what is usual from now on, {after}"
+            return f"{which} has lasted so long that it counts as usual from now on, {after}"
         case Ending.UNSEEN:
             return f"{which} was seen until {local(end):%H:%M:%S}, {after}: then nothing was recorded"
         case _:
@@ -173,7 +173,7 @@ def doubt_sentences(found: Found) -> Iterator[str]:
         yield f"{away} at the beginning, or without known transactions, were not judged: what is usual was not known"
     if found.coarse_until is not None:
         until = f"{local(found.coarse_until):%Y-%m-%d %H:%M}"
-        yield f"before {until} only minutes are kept: incidents of less than some minutes may go unseen there"
+        yield f"before {until} only minutes are kept: incidents shorter than a few minutes may go unseen there"
     if detected.gaps:
         whole = render_duration(sum(gap.seconds for gap in detected.gaps))
         yield f"the recording has {render_count(len(detected.gaps), 'gap')}, {whole} in all: nothing is known of them"

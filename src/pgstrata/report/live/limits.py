@@ -14,8 +14,8 @@ LIMITS: Final = {
     "no_query_ids": "the server gives no query ids: statements are identified by their normalised texts",
     "no_host": "the server is on another machine: CPU, memory and disks of its host, and its log, are not seen; if ssh "
     "reaches it, name it: --host ssh:NAME",
-    "no_log": "the server's log cannot be read, so errors, checkpoints and deadlocks are not seen: run the recorder as "
-    "a user who may read its file, and before PostgreSQL 17 GRANT EXECUTE ON FUNCTION pg_current_logfile() TO its role",
+    "no_log": "the server's log cannot be read, so errors, checkpoints and deadlocks are not seen. Run the recorder as "
+    "a user who may read its file; before PostgreSQL 17, GRANT EXECUTE ON FUNCTION pg_current_logfile() TO its role",
     "many_tables": "the database has so many tables that their statistics are not read",
     "standby": "the server is a standby: its throughput counts read-only transactions",
     "newer_server": "the server is newer than this pgstrata: statistics that are new in it are not read",

@@ -148,9 +148,9 @@ def say_threshold(plan: Plan) -> Iterator[str]:
     default, better = (f"{threshold * 100:g} %" for threshold in (plan.experiment.threshold, COARSE))
     yield (
         f"warning: the file gives no threshold, so {default} is taken, while {where} equals differ by "
-        f"{render_effect(math.expm1(floor.s0))} from block to block: equality within {default} is found in "
-        f"{_say_equal(plan, floor, plan.experiment.threshold)}, within {better} in {_say_equal(plan, floor, COARSE)}; "
-        f'if differences below {better} do not matter to you, write threshold = "{better}"'
+        f"{render_effect(math.expm1(floor.s0))} from block to block. Equality within {default} is found in "
+        f"{_say_equal(plan, floor, plan.experiment.threshold)}, within {better} in {_say_equal(plan, floor, COARSE)}. "
+        f'If differences below {better} do not matter to you, write threshold = "{better}"'
     )
 
 

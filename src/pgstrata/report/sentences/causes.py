@@ -32,7 +32,7 @@ PART_NAMES: Final = {
 }
 _QUERY_WIDTH: Final = 44
 _LOPSIDED: Final = 0.05
-"""Of half an interval, by which what is said may be beside its middle."""
+"""Maximum asymmetry of an interval, as a share of its half-width."""
 _UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
@@ -128,13 +128,13 @@ def render_signed(value: float, digits: int) -> str:
 
 
 METHOD_NOTES: Final = {
-    Method.COUNTED: "waits as sampled, CPU and run queue as the kernel counts them, without what lies in waits; client "
-    "and network is what is left, so that nothing remains unexplained",
-    Method.ASLEEP: "waits as sampled, and so the rest, in which sessions slept without an event that the server names; "
-    "CPU and run queue as the kernel counts them, without what lies in these; client and network is what is left",
-    Method.UNNAMED: "waits as sampled, CPU and run queue as the kernel counts them; the rest is time in statements "
+    Method.COUNTED: "waits are sampled. CPU and run queue are counted by the kernel, without the time in waits. Client "
+    "and network is the remainder, so nothing stays unexplained",
+    Method.ASLEEP: "waits are sampled, and so is the rest, in which sessions slept without an event that the server "
+    "names. CPU and run queue are counted by the kernel, without the time in these. Client and network is what remains",
+    Method.UNNAMED: "waits are sampled, CPU and run queue are counted by the kernel. The rest is time in statements "
     "that was neither on a CPU nor in an event that the server names",
-    Method.SAMPLED: "all sampled; the kernel did not count CPU and run queue here, so that they are one",
+    Method.SAMPLED: "all parts are sampled. The kernel did not count CPU and run queue here, so they are one part",
 }
 _MOST_ROWS: Final = 12
 _MOST_SAID: Final = 5
@@ -228,18 +228,19 @@ def say_obstacle(item: Unattributed) -> tuple[str, str]:
             )
             return why, "measure again; or leave out `rate`, and sessions have no pauses"
         case Obstacle.SEARCHED:
-            why = "a run with an objective is one of many rates, and the time of a transaction is that of each"
-            return why, "leave out `objective`, and measure as fast as it goes"
+            why = "a run with an objective tries many rates, each with its own time per transaction"
+            return why, "leave out `objective`, and the clients run at full speed"
         case Obstacle.FEW_BLOCKS:
-            return f"{item.blocks} of the {FEWEST_BLOCKS} blocks that it takes", "measure on: `pgstrata run` resumes"
+            lack = f"{item.blocks} of the {FEWEST_BLOCKS} blocks that are needed"
+            return lack, "measure more: `pgstrata run` resumes"
         case Obstacle.SAMPLER_LOST:
             why = f"no sessions were sampled: {'' if item.lost is None else say_reason(item.lost)}"
-            return why, "see the runs' reasons; with the cause mended, measure again"
+            return why, "see the runs' reasons, fix the cause, then measure again"
         case Obstacle.NO_SESSIONS:
             why = "no sessions were sampled: `diagnosis = false`, or measured by a pgstrata that did not sample yet"
             return why, "measure again with `diagnosis = true`, the default"
         case Obstacle.FEW_SAMPLED:
-            why = f"sessions were sampled in {item.sampled} of {item.blocks} blocks, and it takes {FEWEST_BLOCKS}"
+            why = f"sessions were sampled in {item.sampled} of {item.blocks} blocks, and {FEWEST_BLOCKS} are needed"
             return why, "measure more blocks, or longer runs: the runs' reasons say where samples were lost"
         case _:
             assert_never(item.obstacle)

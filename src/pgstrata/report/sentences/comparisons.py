@@ -348,8 +348,8 @@ def say_control(case: Case) -> str:
             needed = max(map(needed_blocks, case.items))
             return f"{head} has too few blocks to say anything yet{where}: {blocks} of {needed}"
         case Verdict.NEGLIGIBLE:
-            claim = f"{head} differs from {base} by a trace{place}"
-            return f"{say_figures(case, claim, render_figures, place=False)}: doubt differences of that size"
+            claim = f"{head} differs slightly from {base}{place}"
+            return f"{say_figures(case, claim, render_figures, place=False)}: do not trust differences of that size"
         case Verdict.EQUIVALENT:
             limit = render_threshold(case.experiment.threshold)
             claim = f"{head} does not differ from {base} by more than {limit}{place}, as it must be"
@@ -373,7 +373,7 @@ def summarise_control(cases: Sequence[Case], all_cells: int) -> str:
     if not told:
         return f"the control ({name}) has too few blocks to say anything yet"
     traces = sum(item.verdict is Verdict.NEGLIGIBLE for item in told)
-    trace = f" (in {traces} of them it differs by a trace)" if traces else ""
+    trace = f" (in {traces} of them it differs slightly)" if traces else ""
     cells = f"{len(told)} of {count(all_cells, 'cell')}"
     return f"the control ({name}) shows no relevant difference from {base} in {cells}, as it must be{trace}"
 

@@ -87,7 +87,7 @@ def say_out_of_reach(axis: OrderedAxis) -> str:
         return ""
     left = len(axis.out_of_reach) - _MOST_NAMED
     named = ", ".join(axis.out_of_reach[:_MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
-    return f"; a step at {named} alone could not be shown by so few values"
+    return f"; too few values to show a step at {named} alone"
 
 
 def _say_doubt(step: AxisStep) -> str:
@@ -175,7 +175,7 @@ def contrast_sentences(answer: Answer) -> list[str]:
     if len(mains) > _MOST_SENTENCES:
         differing = sum(effect.verdict in DIFFERENT for effect in mains)
         return [
-            f"factors, exploratory: {differing} of {count(len(mains), 'main effect')} differ from none; see their table"
+            f"factors, exploratory: {differing} of {count(len(mains), 'main effect')} differ from zero; see their table"
         ]
     return [_say_main(effect, _depending(effect, shown), answer.study.plan.experiment) for effect in mains]
 

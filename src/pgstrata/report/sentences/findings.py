@@ -19,17 +19,17 @@ _PLAIN: Final = {
     "thp_always": "transparent huge pages are always on: the kernel may stop a process to find or make a huge page",
 }
 _NO_BLOCKS: Final = (
-    "there is no column block, so nothing says which values were measured side by side: a machine that drifts from one "
-    "environment to the next looks like a difference, and noise that both shared is not taken out. Each value must "
-    "come from a run of its own. Stronger: let the environments take turns, and number the turns in a column block"
+    "there is no column block, so values cannot be paired. A machine that drifts from one environment to the next "
+    "looks like a difference, and noise that both shared is not removed. Each value must come from a run of its own. "
+    "Better: let the environments take turns, and number the turns in a column block"
 )
 _ONE_AFTER_ANOTHER: Final = (
     "the environments were measured one after another: a machine that drifts from one to the next looks like a "
-    "difference, and noise that both shared is not taken out. Each value must come from a run of its own. Stronger: "
-    "let the environments take turns, and number the turns in a column block"
+    "difference, and noise that both shared is not removed. Each value must come from a run of its own. Better: let "
+    "the environments take turns, and number the turns in a column block"
 )
 _NO_BLOCKS_ORDERED: Final = (
-    "; along ordered levels such a drift is found as a step, or hides one, and there is no test for a trend"
+    ". Along ordered levels such a drift looks like a step or hides one, and there is no test for a trend"
 )
 _NAMED: Final = {
     "built_with_assertions": "{names} is built with assertions, which cost more than most differences",
@@ -39,13 +39,14 @@ _NAMED: Final = {
     "clock_source": "the clock source is {names}: each look at the clock is a system call, in client and server",
     "collapsed_cells": "{of} collapsed in {number}: {names}",
     "cpu_governor": "the CPU's frequency governor is {names}: light load may run at a lower frequency than heavy load",
-    "cut_cycles": "fewer than two checkpoint cycles in runs of {names}: where they were cut is in the figures",
+    "cut_cycles": "fewer than two checkpoint cycles in runs of {names}: the figures depend on where in a cycle a run "
+    "begins and ends",
     "direction_assumed": "higher values of {names} are taken as better; --lower-is-better if they are not",
     "few_samples": "no {percentile} of {names}: fewer than 100 sampled transactions lie beyond it in any run; longer "
     "runs have more",
     "identical": "the same values in every block of {both}: is it one series of results twice?",
     "ignored_columns": "columns that are not used: {some}",
-    "measured_once": "measured only once, so that nothing tells how far its values scatter: {some}",
+    "measured_once": "measured only once, so its scatter is unknown: {some}",
     "repeated_cells": "{both} have the same values in every environment, digit for digit: two measurements hardly ever "
     "agree like that, and one may be a copy of the other",
     "repeated_environments": "{both} have the same values in every cell, digit for digit: two measurements hardly ever "
@@ -53,7 +54,7 @@ _NAMED: Final = {
     "these_instances": "the answer is about running instances ({both}), not about all starts of such servers: they "
     "were never restarted, so that a lasting difference between two starts is in every block",
     "these_machines": "the answer is about these machines ({both}), not about machines like them: one of each was "
-    "measured, and the way from the client to each is part of it",
+    "measured, and its network path from the client is part of the difference",
     "turns_contradicted": "the time stamps contradict the blocks: all runs of {some} were measured before, or after, "
     "all runs of the baseline, so the environments did not take turns",
 }
@@ -61,17 +62,17 @@ _COUNTED: Final = {
     "collapsed_runs": "{number} of {runs} of {environment} collapsed and {verb} not in the estimate",
     "equivalences_uncorrected": '"no difference" is claimed {number} times, each at its own level: the chance that one '
     "of these claims is wrong grows with their number",
-    "imbalance": "{number} of {runs} of {environment} {verb} invalid: the others may be a selection",
+    "imbalance": "{number} of {runs} of {environment} {verb} invalid: the others may be a biased selection",
     "incomplete": "stopped early: {number} of {of} planned blocks {past} measured",
-    "measured_apart": "in {blocks} the two environments did not take turns with each other, as after an interruption: "
-    "not in the estimate",
-    "neighbours_differ": "in {blocks} other processes used the CPUs beside one of the two environments only: they are "
-    "in the estimate, because random order lets background load strike either",
+    "measured_apart": "in {blocks} the two environments did not take turns with each other, for example after an "
+    "interruption: these are not in the estimate",
+    "neighbours_differ": "in {blocks} other processes used the CPU during one of the two environments only: they stay "
+    "in the estimate, because random order exposes both to background load",
     "suspect_runs": "{number} of {runs} of {environment} {verb} suspect and in the estimate",
 }
 _WAL_DIFFERS: Final = (
-    "WAL per transaction: {} in {}, {} in {}; right after a checkpoint the first change of each page is logged whole, "
-    "which weighs more on fewer transactions: over whole checkpoint cycles the difference may be another"
+    "WAL per transaction: {} in {}, {} in {}. After a checkpoint the first change of each page is logged whole, which "
+    "weighs more on fewer transactions. Over whole checkpoint cycles the difference may be another"
 )
 
 
@@ -101,7 +102,7 @@ def _say_named(doubt: doubts.NamedDoubt) -> str:
     if doubt.code == "no_blocks":
         return f"{_ONE_AFTER_ANOTHER if doubt.of else _NO_BLOCKS}{_NO_BLOCKS_ORDERED if names else ''}"
     if doubt.code == "huge_pages_fallback":
-        silent = f"huge_pages = {doubt.of}, and before 17 a server does not say what it got"
+        silent = f"huge_pages = {doubt.of}, and servers before 17 do not show whether they got huge pages"
         return f"{silent if doubt.of else 'huge pages were asked for, and the server got none'}: {names}"
     return _NAMED[doubt.code].format(
         names=names,
@@ -123,7 +124,7 @@ def _say_sides(doubt: doubts.SidesDiffer) -> str:
             return _WAL_DIFFERS.format(render_bytes(ours), name, render_bytes(theirs), base)
         case "checkpoints_differ" | "autovacuums_differ":
             word = "checkpoints" if doubt.code == "checkpoints_differ" else "autovacuum runs"
-            return f"{word} in a run: {ours:.1f} in {name}, {theirs:.1f} in {base}: they did not share them"
+            return f"{word} in a run: {ours:.1f} in {name}, {theirs:.1f} in {base}: the two were not affected alike"
         case _:
             assert_never(doubt.code)
 
@@ -136,7 +137,8 @@ def _say_of_verdict(doubt: doubts.VerdictDoubt) -> str:
         case doubts.TooFewBlocks():
             return _say_too_few(doubt)
         case doubts.TooFewValues(values=(ours, theirs), needed=needed):
-            return f"{ours} against {theirs} values support no interval at this level; {needed} against {needed} do"
+            return f"{ours} against {theirs} values are too few for an interval at this level, which needs {needed} "
+            f"against {needed}"
         case doubts.DependentValues():
             return _say_dependent(doubt)
         case doubts.Undecided():
@@ -145,13 +147,14 @@ def _say_of_verdict(doubt: doubts.VerdictDoubt) -> str:
         case doubts.Unstable():
             return _say_unstable(doubt)
         case doubts.ControlDiffers():
-            return f"a control ({doubt.control}) must not differ, but came out {doubt.verdict}: doubt the others too"
+            return f"a control ({doubt.control}) must not differ, but came out {doubt.verdict}: do not trust the "
+            "other differences"
         case doubts.NotSteady():
             off, longer = render_percent_change(1 + doubt.opening), render_duration(doubt.seconds / 2)
             return (
                 f"throughput of {doubt.environment} is not steady: {off} in the first fifth of its runs, compared with "
-                f"the rest; the difference includes this; give the cell a longer warm-up (warmup, by {longer} or more) "
-                "or longer runs"
+                "the rest. The difference includes this. Give the cell a longer warm-up (warmup, by "
+                f"{longer} or more) or longer runs"
             )
         case _:
             assert_never(doubt)
@@ -159,28 +162,28 @@ def _say_of_verdict(doubt: doubts.VerdictDoubt) -> str:
 
 def _say_too_few(doubt: doubts.TooFewBlocks) -> str:
     if doubt.needed is None:
-        return "so many headlines share the error probability that no number of blocks gives an interval"
+        return "too many comparisons for any interval: compare fewer environments"
     text = f"{count(doubt.blocks, 'usable block')}, {doubt.needed - doubt.blocks} more needed for an interval"
     if doubt.level is not None:
-        text += f" at the level of {doubt.level:g} that is left to each of several headlines"
+        text += f" at the level of {doubt.level:g}, because several headlines share the error probability"
     return text if doubt.planned is None else f"{text}; the plan has only {doubt.planned}"
 
 
 def _say_dependent(doubt: doubts.DependentValues) -> str:
-    like = f"as the seconds of one run do, or a machine that drifts (correlation {doubt.correlation:.2f})"
+    like = f"are correlated ({doubt.correlation:.2f}), like the seconds of one run or those of a drifting machine"
     if doubt.blocks:
         one, other = doubt.environments
         return (
-            f"the differences of {one} and {other} in {doubt.blocks} blocks follow each other {like}, so that they "
-            "say no more than a few: give one value per run"
+            f"the differences of {one} and {other} in {doubt.blocks} blocks {like}, so they count as only a few: "
+            "give one value per run"
         )
     named = _name_some(doubt.environments)
-    return f"the values of {named} follow each other {like}, so that they count as one each: give one value per run"
+    return f"the values of {named} {like}, so they count as one each: give one value per run"
 
 
 def _say_unstable(doubt: doubts.Unstable) -> str:
     said = _say_groups(doubt)
-    return f"{said}; effect and interval are for the middle of all blocks" if doubt.estimated else said
+    return f"{said}; effect and interval describe the middle of all blocks" if doubt.estimated else said
 
 
 def _say_groups(doubt: doubts.Unstable) -> str:
@@ -197,7 +200,7 @@ def _say_groups(doubt: doubts.Unstable) -> str:
         low, high = (f"around {render_percent_change(middle)}" for _, middle in doubt.groups)
         lower, upper = (f"{share * 100:.0f} %" for share, _ in doubt.groups)
         text = f"the blocks fall into two groups, {lower} of them {low} and {upper} {high}"
-    return text if doubt.alone is None else f"{text}; of the two environments it is {doubt.alone} whose own runs do"
+    return text if doubt.alone is None else f"{text}; only the runs of {doubt.alone} do so by themselves"
 
 
 # ------------------------------------------------------------------------------------------------ of tables and studies
@@ -215,7 +218,7 @@ def _say_of_study(doubt: doubts.StudyDoubt) -> str:
         case doubts.Outliers(environments=(name, base)):
             named = _name_some([f"block {block}" for block in doubt.blocks])
             head = f"far from the other blocks of {name} against {base}: {named}"
-            return f"{head}; kept, and of limited weight: see what happened there"
+            return f"{head}; they are kept with limited weight: see what happened there"
         case doubts.ColdStart():
             return _say_cold(doubt)
         case doubts.InSequence() | doubts.DriftingRepeats():
@@ -235,7 +238,7 @@ def _say_of_study(doubt: doubts.StudyDoubt) -> str:
         case doubts.Unseen():
             runs = f"{doubt.number} of {count(doubt.of, 'run')}"
             told = f"{doubt.environment}: in {runs} {say_reason(doubt.reason)} ({doubt.first})"
-            return f"{doubt.kinds} more kinds of what was not seen" if doubt.kinds else told
+            return f"{doubt.kinds} more kinds of missing samples" if doubt.kinds else told
         case _:
             assert_never(doubt)
 
@@ -281,7 +284,7 @@ def _say_left_out(doubt: doubts.BlocksLeftOut) -> str:
     return (
         f"{head} of {' against '.join(doubt.environments)}: {'; '.join(parts[:_MOST_NAMED])}"
         f"{', and so on' if len(parts) > _MOST_NAMED else ''}"
-        f"{'. What is left may be a selection' if doubt.many else ''}"
+        f"{'. What is left may be a biased selection' if doubt.many else ''}"
     )
 
 

@@ -49,7 +49,7 @@ def _say_load(experiment: Experiment) -> Iterator[str]:
         where = "" if len(closed) == len(experiment.cells) else " in the cells without a rate"
         yield (
             f"Closed loop{where}: each client waits for its answer before it asks again, so latency is service time, "
-            "without the waiting of users whom a busy server keeps in a queue"
+            "without the time that users of a busy server wait in a queue"
         )
     if searched := [cell for cell in experiment.cells if cell.objective is not None]:
         shortest = render_duration(min(step_seconds(cell.run) for cell in searched))
@@ -63,8 +63,8 @@ def _say_runs(study: Study) -> Iterator[str]:
     alone = [cell for cell in study.plan.experiment.cells if not study.plan.design(cell.identity).sliced]
     if alone:
         yield (
-            f"Run by run{_where(alone, study)}: one environment was up at a time, and what the machine did meanwhile "
-            "hit that one alone; blocks in random order make it even in the long run only"
+            f"Run by run{_where(alone, study)}: one environment was up at a time, so background load hit that one "
+            "alone. Random order evens this out over many blocks only"
         )
 
 
@@ -75,7 +75,7 @@ def _say_slices(study: Study) -> Iterator[str]:
         return
     yield (
         f"In slices{_where(sliced, study)}: the environments were up at the same time and shared the page cache and "
-        "the processor's last-level cache; what one of them does to these, the others feel"
+        "the processor's last-level cache, for which they compete"
     )
     yield (
         "Transactions in flight when a slice ends are finished and counted when it goes on, and are left out of latency"
@@ -96,7 +96,7 @@ def _say_slices(study: Study) -> Iterator[str]:
     if costs:
         yield (
             f"Throughput in slices differed from that of the stretch by {'; '.join(costs)}: what the log and taking "
-            "turns cost together, and what the machine drifted by in between"
+            "turns cost together, and the machine's drift in between"
         )
 
 
@@ -132,9 +132,9 @@ def _say_checkpoints(study: Study) -> Iterator[str]:
     longest = max((_length(study, cell) for cell in experiment.cells), default=0.0)
     if timeout.isdecimal() and longest < int(timeout):
         yield (
-            f"At most {render_duration(longest)} measured in one go, with a checkpoint_timeout of "
-            f"{render_duration(int(timeout))}: checkpoints by time, and what builds up slowly (bloat, autovacuum), are "
-            "hardly in it"
+            f"At most {render_duration(longest)} were measured at a stretch, with a checkpoint_timeout of "
+            f"{render_duration(int(timeout))}: timed checkpoints and what builds up slowly (bloat, autovacuum) hardly "
+            "show"
         )
 
 
@@ -150,8 +150,8 @@ def _say_stopping(answer: Answer) -> Iterator[str]:
     measured, planned = answer.study.measured_blocks, len(answer.study.plan.blocks)
     if any(item.decided_at is not None for item in primary):
         yield (
-            "A comparison was looked at after each block and ended at its verdict, which the intervals allow for; "
-            "effects that ended one early are a little larger on average than they are in truth"
+            "Each comparison was tested after every block and ended at its verdict, which the intervals allow for. "
+            "Effects that end a comparison early are on average a little overestimated"
         )
     if measured < planned and any(item.decided_at is None for item in primary):
         yield f"After {measured} of {count(planned, 'planned block')}: what is undecided may still be decided"
@@ -175,7 +175,7 @@ def _say_multiplicity(answer: Answer) -> Iterator[str]:
     if len(cells) > 1 and family != cells:
         expected = sum(item.level for item in cells)
         yield (
-            f"Single cells are exploratory, each judged alone: if nothing differed in any of the {len(cells)}, up to "
+            f"Single cells are exploratory, each judged alone. If nothing differed in any of the {len(cells)}, up to "
             f"{expected:.1f} would still come out different by chance, which adjusted p (Benjamini-Hochberg) allows for"
         )
 
@@ -185,6 +185,6 @@ def _say_floors(answer: Answer) -> Iterator[str]:
     names = [cell.identity for cell in plan.experiment.cells] + ([ALL_CELLS] if headline_comparisons(answer) else [])
     if primary_comparisons(answer) and not any(name in plan.floors for name in names):
         yield (
-            "No noise floor is known of this host and design: the smallest effect that it could have seen is not known "
-            "either (pgstrata floor measures it)"
+            "No noise floor is known for this host and design, so the smallest effect that can be seen is unknown: "
+            "`pgstrata floor` measures it"
         )

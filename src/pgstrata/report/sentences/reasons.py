@@ -13,15 +13,15 @@ from pgstrata.model.reasons import DATA_EXCEED, RISING_LOAD, Reason
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.units import render_bytes, render_duration
 
-_OF_WAITS: Final = "of pg_wait_sampling nothing is used: {}; what sessions waited for is that of pg_stat_activity"
-_OF_HOSTS: Final = "it was measured on a host that was not as this one is now: {}"
+_OF_WAITS: Final = "pg_wait_sampling is not used: {}; wait events are those of pg_stat_activity"
+_OF_HOSTS: Final = "it was measured under other conditions: {}"
 _FAILURES: Final = {
     "": "{said}",
     " broke off": "the driver broke off: {said}",
     " broke off silently": "the driver broke off: no message{more}",
     " deaf": "the driver did not end within {seconds:.0f} s of being asked to and was stopped{more}",
     " died": "the server died during the run: {said}",
-    " no turn": "it got no turn: its client had ended before{more}",
+    " no turn": "it was not measured, because its client had ended before its first slice{more}",
     " overdue": "the driver did not end within {seconds:.0f} s after its time and was stopped{more}",
 }
 _OF_RUNS: Final = {
@@ -33,47 +33,49 @@ _OF_RUNS: Final = {
     "own limit was measured, not the server's",
     "clock_jump": "the wall clock jumped by {seconds:+.1f} s",
     **{f"collapsed{how}": text for how, text in _FAILURES.items()},
-    "counters_reset": "the server's counters were reset during the run ({names}): what they count is not known of it",
-    "emulated": "this machine is emulated by software ({said}): its times are no machine's",
-    "emulated client": "the client's machine is emulated by software ({said}): its times are no machine's",
+    "counters_reset": "the server's counters were reset during the run ({names}): their figures are missing for this "
+    "run",
+    "emulated": "this machine is emulated by software ({said}): its times say nothing about real hardware",
+    "emulated client": "the client's machine is emulated by software ({said}): its times say nothing about real "
+    "hardware",
     **{f"failed{how}": text for how, text in _FAILURES.items()},
-    "failed no summary": "the driver did not come to its summary",
+    "failed no summary": "the driver ended without a summary",
     "failed_transactions": "{value:.0f} transactions failed ({share:.2%}); [allow] failed_transactions accepts that",
-    "fingerprint_changed": "the environment is not what it was in its first run: {facts}",
-    "fingerprint_changed more": "the environment is not what it was in its first run: {facts} and {value:.0f} more",
-    "foreign_cpu": "{value:.2f} CPUs were busy elsewhere",
-    "foreign_cpu client": "{value:.2f} CPUs were busy elsewhere on the client's machine",
+    "fingerprint_changed": "the environment has changed since its first run: {facts}",
+    "fingerprint_changed more": "the environment has changed since its first run: {facts} and {value:.0f} more",
+    "foreign_cpu": "other processes used {value:.2f} CPUs",
+    "foreign_cpu client": "other processes used {value:.2f} CPUs of the client's machine",
     "inconsistent_data": "the data are inconsistent after the run: {names}",
     "inconsistent_data unseen": "the consistency check after the run failed: {said}",
     "near_ceiling": "{value:.0f} transactions per second are {share:.0%} of the {of:.0f} that `select 1` reached with "
-    "the same clients: most of the time goes to asking and answering, whatever is asked",
+    "the same clients: throughput is limited by the client round trip, not by the query",
     "no_checkpoint": "no privilege for CHECKPOINT before the run",
     "no_transactions": "no transaction was completed",
     "objective_kept": "{names} was kept at every rate that was tried, up to {value:.0f} transactions per second: the "
     "highest rate may be above that",
     "objective_missed": "{names} was missed at every rate, down to {value:.3g} transactions per second",
-    "rate_not_kept": "the lag behind the rate grew by {value:.0f} ms in each second: it cannot do so many "
-    "transactions, and latencies are those of a queue without end",
+    "rate_not_kept": "the lag behind the rate grew by {value:.0f} ms in each second: the server cannot keep this "
+    "rate, and latencies only show how a queue grows",
     "retried": "{value:.0f} transactions were retried",
     "sampler_lost deaf": "the sampler {names} did not end when it was told to: {said}",
     "sampler_lost ended": "the sampler {names} ended before the run did: {said}",
     "sampler_lost not started": "the sampler {names} could not be started: {said}",
     "sampler_lost plans": "plans cannot be read: {said}",
     "sampler_lost silent": "the sampler {names} wrote nothing: {said}",
-    "sampler_lost unreadable": "what the sampler {names} saw: {said}",
-    "samples_missing pgstat": "counters of the server were not seen in {value:.0%} of the measured time: of that time "
-    "there are no figures of its views",
+    "sampler_lost unreadable": "the output of the sampler {names} cannot be read: {said}",
+    "samples_missing pgstat": "counters of the server were not read for {value:.0%} of the measured time, which its "
+    "figures leave out",
     "samples_missing rare": _OF_WAITS.format(
-        "it looks {value:.1f} times a second (pg_wait_sampling.profile_period), pgstrata itself oftener"
+        "it looks {value:.1f} times a second (pg_wait_sampling.profile_period), less often than pgstrata itself"
     ),
     "samples_missing reconnected": _OF_WAITS.format("sessions came and went"),
     "samples_missing reset": _OF_WAITS.format("somebody reset its profile during the run"),
-    "samples_missing seconds": "the host and the server's processes were not seen in {value:.0%} of the measured time: "
-    "of that time there are no figures by the second",
-    "samples_missing sessions": "sessions were not seen in {value:.0%} of the measured time: what they waited for is "
-    "known of the rest",
-    "samples_missing short": _OF_WAITS.format("the profile was seen for {seconds:.1f} s of the measured time"),
-    "skipped": "{value:.0f} transactions ({share:.0%}) were skipped because they were late already: the latencies of "
+    "samples_missing seconds": "the host and the server's processes were not sampled for {value:.0%} of the measured "
+    "time, which figures by the second leave out",
+    "samples_missing sessions": "sessions were not sampled for {value:.0%} of the measured time: what they waited for "
+    "is known for the rest only",
+    "samples_missing short": _OF_WAITS.format("its profile was read for {seconds:.1f} s of the measured time"),
+    "skipped": "{value:.0f} transactions ({share:.0%}) were skipped because they were already late: the latencies of "
     "the others are not shown",
     "steal": "the hypervisor kept {value:.2f} of {of:.0f} CPUs from this machine",
     "steal client": "the hypervisor kept {value:.2f} of {of:.0f} CPUs from the client's",
@@ -82,27 +84,27 @@ _OF_RUNS: Final = {
     "unreadable": "{said}",
 }
 _OF_DESIGNS: Final = {
-    "by_periods": "{names} is given out by periods: what a pause has saved up makes a slice better than a run",
+    "by_periods": "{names} is granted by period: quota that is saved up during a pause would make a slice faster than "
+    "a run",
     "driver": "the driver {names} cannot count transactions by slice",
     "fixed_rate": "a fixed rate cannot be paused",
-    "flushing": "it writes, and a paused server goes on flushing in the other one's slice",
+    "flushing": "it writes, and a paused server would go on flushing during another server's slice",
     "for_one": "{names}: servers that are up together would share what is meant for one",
     "load_divided": "the load comes from several machines at once",
     "long_transactions": "a transaction may last longer than a slice",
     "memory": "all servers together would need {value:bytes} of {of:bytes} of memory",
-    "moving": "{names} moves work in time: a paused server does it in the other one's slice",
+    "moving": "{names} defers work, which a paused server would do during another server's slice",
     "nothing_written": "the environments can be up together, and nothing is written",
     "rebooted": "the control is booted a second time",
     "of_host": "{names} cannot differ between servers that are up together on one host",
     "profile": "a profile of statements would count the pauses",
     "reset": 'reset = "{names}" keeps a server from run to run',
-    "running": "servers that are running already are not pgstrata's to pause and resume",
+    "running": "pgstrata does not pause servers that it has not started",
     "runs_asked": "run by run, as asked",
-    "several_machines": "the servers are on several machines, and taking turns takes out only the noise of one that "
-    "they share",
+    "several_machines": "the servers are on several machines, and taking turns removes only noise that they share",
     "slices_asked": "as asked",
     "together": "the environments can be up together",
-    "clients_apart": "the load comes from different machines, and taking turns takes out only the noise of one",
+    "clients_apart": "the load comes from different machines, and taking turns removes only noise that they share",
     "apart_free": "client and server are on different machines",
     "asks_scheduling": "{names} is about where processes run",
     "not_ours": "a server that is running already is not moved to other CPUs",
@@ -113,8 +115,8 @@ _OF_DESIGNS: Final = {
     "rate_free": "at a fixed rate CPUs are not the limit",
     "searched": "the search for the highest rate within the objective runs in one environment at a time",
     "sessions_end": "each transaction has a session of its own",
-    "written_apart": "it writes, and only on the client's machine is what a slice wrote written back before the next "
-    "one",
+    "written_apart": "it writes, and what a slice wrote can be flushed before the next one on the client's machine "
+    "only",
 }
 _OF_PLANS: Final = {
     "budget_blocks": "the budget of {seconds:duration} holds about {value:.0f} of {of:.0f} blocks: the run ends after "
@@ -122,7 +124,7 @@ _OF_PLANS: Final = {
     "few_blocks": "blocks = {value:.0f} allows no verdict, because an interval needs at least {of:.0f}; leave blocks "
     "out, and measuring stops once the question is answered",
     "run_unused": "run = {seconds:duration} has no effect on {names}: environments take turns in slices, and a visit "
-    'measures each for {value:g} s; write interleave = "runs" for full runs, which take much longer to a verdict',
+    'measures each for {value:g} s. Write interleave = "runs" for full runs, which take much longer to a verdict',
     "budget_verdict": "the budget is too short for an interval, which needs at least {value:.0f} blocks: they take "
     "{seconds:duration}",
     "data_exceed memory": "{said}: data exceed the memory of the server ({of:bytes}) from scale {value:.0f} on",
@@ -137,38 +139,38 @@ _OF_PLANS: Final = {
     "too_long": "{value:.0f} blocks, the fewest that give an interval, take {seconds:duration}, longer than "
     "{of:duration}; changes that shorten this follow, if there are any",
     "floor_ahead": "it was measured on {said}, which is in the future: check the clock",
-    "floor_few": "it is made of {value:.0f} differences, and {of:.0f} are the fewest",
-    "floor_few single": "it is made of 1 difference, and {of:.0f} are the fewest",
+    "floor_few": "it rests on {value:.0f} differences, and at least {of:.0f} are needed",
+    "floor_few single": "it rests on 1 difference, and at least {of:.0f} are needed",
     "floor_host": _OF_HOSTS.format("{names} changed"),
     "floor_host and more": _OF_HOSTS.format("{names} and {value:.0f} more changed"),
     "floor_host client": _OF_HOSTS.format("the client is on another machine"),
     "floor_host other": _OF_HOSTS.format("it is another machine"),
     "floor_old": "it was measured on {said}, more than {value:.0f} days ago",
-    "floor_outliers": "{value:.0f} of its {of:.0f} differences are outliers, of which it says nothing",
-    "floor_zero": "it is zero: most of its differences are exactly zero, which no real noise is",
+    "floor_outliers": "{value:.0f} of its {of:.0f} differences are outliers, which it does not describe",
+    "floor_zero": "it is zero: most of its differences are exactly zero, which real noise never is",
     "offer": "with {names}, {value:.0f} blocks would take {seconds:duration}",
-    "rising_load": 'order = "rising": in every visit fewer clients come first, so that load and time are confounded; '
-    "what builds up during a visit looks like an effect of the load; environments are still compared at the same load",
-    "room_unknown": "{together}: the room there is found out at the start of the run",
+    "rising_load": 'order = "rising": in every visit fewer clients come first, so that load and time are confounded. '
+    "What builds up during a visit looks like an effect of the load. Environments are still compared at the same load",
+    "room_unknown": "{together}: free memory and disk space there are checked when the run starts",
 }
 _OF_NOTICES: Final = {
-    "clone_left": "a clone is still there: {said}",
+    "clone_left": "a clone could not be removed: {said}",
     "connection_broke": "the connection to {names} broke in {said}",
-    "declared_values": "the values of this experiment are declared under [synthetic], not measured: no verdict is "
-    "one on speed",
-    "emulated_host": "this machine is emulated by software ({said}): every run will be invalid, no verdict comes of "
-    "them",
-    "emulated_host other": "{names} is emulated by software ({said}): every run will be invalid, no verdict comes of "
-    "them",
+    "declared_values": "the values of this experiment are declared under [synthetic], not measured: its verdicts say "
+    "nothing about speed",
+    "emulated_host": "this machine is emulated by software ({said}): every run will be invalid, so there will be no "
+    "verdict",
+    "emulated_host other": "{names} is emulated by software ({said}): every run will be invalid, so there will be no "
+    "verdict",
     "host_still_lost": "{names}: {said}",
     "ladder_ends": "throughput has fallen in every environment: {names} left out",
     "no_plans": "no plans of {names}: {said}",
     "preflight": "the preflight of {names}",
     "side_by_side": "environments are measured at the same time in {value:.0f} groups of machines that share nothing",
-    "reconnected": "{names} is there again: what was lost is repeated",
+    "reconnected": "{names} is connected again: lost runs are repeated",
     "reconnecting": "connecting to {names} again in {seconds:g} s",
-    "runs_needed all": "all of them count",
-    "runs_needed at most": "what is decided is not measured any more",
+    "runs_needed all": "all of them are needed",
+    "runs_needed at most": "a comparison stops once it is decided",
 }
 SAID: Final[Mapping[str, str]] = {**_OF_RUNS, **_OF_DESIGNS, **_OF_PLANS, **_OF_NOTICES}
 
@@ -197,7 +199,7 @@ def say_reason(reason: Reason) -> str:
         names=", ".join(reason.names),
         together=" and ".join(reason.names),
         facts="; ".join(reason.names),
-        said=reason.said or "without a word",
+        said=reason.said or "no reason given",
         more=f"; {reason.said}" if reason.said else "",
         value=_Figure(reason.value),
         of=_Figure(reason.of),

@@ -128,7 +128,7 @@ class ArchiveReader:
         uses, counted, transactions = read.statements()
         looks, sessions = read.looks(), read.sessions()
         if any(count and not looks[place] for counts in sessions.values() for place, count in enumerate(counts)):
-            raise ImplausibleError("sessions were seen without a look at them")
+            raise ImplausibleError("sessions are recorded for a moment without a look at them")
         relations, relations_counted = read.relations()
         return ArchiveWindow(
             span=Span(begin=begin, end=-(-span.end // unit) * unit),

@@ -251,7 +251,7 @@ def archive_errors(folder: Path) -> Iterator[None]:
             why = _ENDLESS if str(error) == "interrupted" else str(error)
             raise _damaged(folder, why) from error
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-            what, remedy = "another program writes to the archive", "close it; reading programs are welcome"
+            what, remedy = "another program writes to the archive", "close it; programs that only read may stay open"
             raise ArchiveBusyError(what, where=str(folder / ARCHIVE), remedy=remedy) from error
         remedy = f"check owner and permissions of {folder}, and whether another program has the database open"
         raise ArchiveError(f"the archive cannot be used: {error}", where=str(folder), remedy=remedy) from error
