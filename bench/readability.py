@@ -3,9 +3,9 @@
     ONLY=readability make bench
     SINCE=COMMIT ONLY=readability make bench    also the figures of that commit, in the notes
 
-The manual is README.md and `docs/*.md`, without references and decisions. Headings, blocks of code and tables are left
-out. Code in a line and a link count by their words. Messages are the texts in `src` of at least four words that are no
-docstrings, scripts or statements of SQL. Whatever is filled in counts as one word.
+The manual is README.md, `docs/*.md` and `docs/how-to`, without references and decisions. Headings, blocks of code and
+tables are left out. Code in a line and a link count by their words. Messages are the texts in `src` of at least four
+words that are no docstrings, scripts or statements of SQL. Whatever is filled in counts as one word.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def _lengths(found: Iterable[str]) -> Lengths:
 
 def read_manual(root: Path) -> Lengths:
     """Of the pages of a checkout."""
-    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    docs = root / "docs"
+    pages = [root / "README.md", *sorted(docs.glob("*.md")), *sorted((docs / "how-to").glob("*.md"))]
     return _lengths(sentence for page in pages for sentence in sentences(page.read_text()))
 
 

@@ -56,7 +56,7 @@ OF_THE_HOST: Final = """\
 Keys of `[factors]`, `[common]` and `[[environments]]` that change the host for as long as a run takes. Each change is
 written down on the host first and undone afterwards, also after a kill (`pgstrata host restore`); `pgstrata doctor`
 says which of them this host and this user can have. What a level does, and its limits:
-[how-to](../how-to.md#compare-layers-of-the-host).
+[how-to](../how-to/settings.md#compare-layers-of-the-host).
 
 | key | levels |
 |---|---|

@@ -32,6 +32,8 @@ from root_touches import programs_in_the_table
 NAMED_OTHERWISE = {"java", "cc", "mkfs", "umount", "wipefs", "blkid"}
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+HOW_TO = "\n".join(page.read_text() for page in sorted((ROOT / "docs/how-to").glob("*.md")))
+MANUAL = ("docs", "docs/how-to", "docs/reference")
 LARGE = HostCapacity(memory=64 * 1024**3, cpus=16, free_disk=1024**4)
 
 FENCE = re.compile(r"^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -130,7 +132,7 @@ def test_questions_in_one_line_become_experiments(assignments):
 
 
 def test_every_command_is_explained_in_the_tutorial_or_the_how_to():
-    text = (ROOT / "docs/tutorial.md").read_text() + (ROOT / "docs/how-to.md").read_text()
+    text = (ROOT / "docs/tutorial.md").read_text() + HOW_TO
     group = get_command(app)
     names = [name for name in group.commands if name != "servers"]
     names += [f"servers {name}" for name in group.commands["servers"].commands]
@@ -216,7 +218,8 @@ def test_the_dashboard_asks_for_metrics_that_there_are():
 def test_labels_in_the_dashboard_and_in_the_documentation_have_values_that_there_are():
     texts = [
         *expressions_of(json.loads((ROOT / "docs/grafana/pgstrata.json").read_text())),
-        *((ROOT / "docs" / name).read_text() for name in ("reference/metrics.md", "how-to.md")),
+        (ROOT / "docs/reference/metrics.md").read_text(),
+        HOW_TO,
     ]
     by_name = {family.name: family for family in FAMILIES}
     found = [match for text in texts for match in re.finditer(r"(pgstrata_\w+)\{([^}]*)\}", text)]
@@ -230,7 +233,8 @@ def test_labels_in_the_dashboard_and_in_the_documentation_have_values_that_there
 def test_only_counters_are_taken_as_rates():
     texts = [
         *expressions_of(json.loads((ROOT / "docs/grafana/pgstrata.json").read_text())),
-        *((ROOT / "docs" / name).read_text() for name in ("reference/metrics.md", "how-to.md")),
+        (ROOT / "docs/reference/metrics.md").read_text(),
+        HOW_TO,
     ]
     counters = {family.name for family in FAMILIES if family.type is FamilyType.COUNTER}
     assert {name for text in texts for name in re.findall(r"(?:rate|increase)\((pgstrata_\w+)", text)} <= counters
@@ -303,10 +307,16 @@ def test_what_is_run_as_root_and_what_is_not_stands_in_one_row_each():
 def test_the_site_has_each_page_of_the_manual_in_its_navigation():
     named = re.findall(r"^ +- [^:]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     assert [name for name in named if not (ROOT / name).exists()] == []
-    pages = {
-        str(path.relative_to(ROOT)) for folder in ("docs", "docs/reference") for path in (ROOT / folder).glob("*.md")
-    }
+    pages = {str(path.relative_to(ROOT)) for folder in MANUAL for path in (ROOT / folder).glob("*.md")}
     assert pages <= set(named)
+
+
+def test_pages_of_the_how_to_are_short_and_listed_on_its_first_page():
+    pages = [page for page in (ROOT / "docs/how-to").glob("*.md") if page.name != "README.md"]
+    assert len(pages) > 10
+    assert [page.name for page in pages if len(page.read_text().splitlines()) > 300] == []
+    index = (ROOT / "docs/how-to/README.md").read_text()
+    assert [page.name for page in pages if f"({page.name})" not in index] == []
 
 
 def test_no_page_has_marks_of_an_unfinished_merge():
