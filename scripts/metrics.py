@@ -50,9 +50,9 @@ The endpoint answers GET and HEAD of `/metrics`, without encryption or a passwor
 TYPES
 
 Clients choose by `Accept`; without a preference they get the last one. If the endpoint listens at an address of this
-machine alone, the header `Host` must name that address or `localhost`, so that pages of other sites in a browser cannot
-read it. At most REQUESTS requests are answered at the same time. A request must be complete within SECONDS seconds, and
-its headers may have HEAD bytes.
+machine alone, the header `Host` must name that address or `localhost`. So pages of other sites in a browser cannot read
+it. At most REQUESTS requests are answered at the same time. A request must be complete within SECONDS seconds, and its
+headers may have at most HEAD bytes.
 """
 
 

@@ -22,46 +22,46 @@ DESIGNS: Final = {"paired": "slices, paired", "free": "slices, free", "runs": "r
 HEAD: Final = """\
 # How soon differences are found
 
-`ONLY=bank make bench` writes this page from the visits of real servers in `bench/bank/data`; nothing on it is written
-by hand. Measuring them can be interrupted and gone on with at any time ([CONTRIBUTING.md](../CONTRIBUTING.md)).
+`ONLY=bank make bench` writes this page from visits of real servers, which are in `bench/bank/data`.
+[CONTRIBUTING.md](../CONTRIBUTING.md#benchmarks) says how to measure more of them.
 
 **{state}**
 
-## Minutes to an answer
+## How many minutes does an answer take?
 
-Each row is a question about two environments, with the data built. Studies are drawn from recorded visits and judged
-by the rule that users have ([methods.md](methods.md#how-a-verdict-is-reached)), at a threshold of 3 % for 5 %, of 1 %
-for 2 %, of 0.5 % for 1 %.
+Each row is a question about two environments, with the data built. Studies are drawn from recorded visits and judged by
+the usual rule ([methods.md](methods.md#how-a-verdict-is-reached)). The threshold is 3 % for a difference of 5 %, 1 % for
+2 %, and 0.5 % for 1 %.
 
-- **Right**: the verdict is right and comes within the goal, set-up included. Undecided is what comes later, or never.
-- **Truth inside**: the interval at the end contains the truth. For equal environments that is zero. Otherwise it is
-  the estimate from the other half of the visits, looked at once; it has an error of its own, which lowers this share.
-- **As recorded**: right within the goal where studies are stretches of the recording, not visits drawn one by one.
-- Brackets hold 95 %, by drawing stretches of five visits. A goal is reached ("ok") with 95 % in both shares.
-- {shares} visits of a condition are wanted, in equal parts of the kinds of pairs that are asked about. Rows with fewer
-  are not complete, and say little.
+- **Right**: the verdict is right and comes within the goal, set-up included. A later verdict counts as undecided.
+- **Truth inside**: the interval at the end contains the true difference. For equal environments this is zero. Otherwise
+  it is the estimate from the other half of the visits. This estimate has an error of its own, which lowers the share.
+- **As recorded**: right within the goal if studies are stretches of the recording, and not visits drawn one by one.
+- Brackets are 95 % intervals, from drawing stretches of five visits. A goal is reached ("ok") with 95 % in both shares.
+- A condition wants {shares} visits, in equal parts of the kinds of pairs that are asked about. Rows with fewer are not
+  complete, and uncertain.
 """
 LONG_RUNS: Final = """
-Beside it, **simulated**: three runs of 30 minutes of one environment, then three of the other, judged by Welch's test
-at 5 %, with 2 clients. The noise is that of two models ([noise.md](noise.md)): fitted to runs of 2 and 8 s in a quiet
-hour, whose drift goes on for three hours here; and assumed, with next to no drift.
+For comparison, **simulated**: three runs of 30 minutes of one environment, then three of the other, with 2 clients,
+judged by Welch's test at 5 %. The noise is that of two models ([noise.md](noise.md)). One was fitted to runs of 2 and
+8 s in a quiet hour, and its drift is extended to three hours here. The other one was assumed, with hardly any drift.
 """
 LIVE: Final = """
-Whole studies that were made, not drawn, and stopped when they were decided:
+Complete studies that were measured, not drawn, and stopped when they were decided:
 """
 SCATTER: Final = """
-## How much equal environments scatter
+## How much do equal environments scatter?
 
-*D* is the difference of one visit; its SD is about zero. "*D* by rounds" is its SD if the rounds of all visits were
-dealt to visits by chance. "Lasting" is what that does not explain: starts, where sessions were put, and noise that
-lasts for seconds. All in percent; {validation} visits make a row complete.
+*D* is the difference of one visit, and its SD is taken about zero. "*D* by rounds" is the SD of *D* if the rounds of all
+visits were distributed to visits at random. "Lasting" is the rest: differences between starts, placement of sessions,
+and noise that lasts for seconds. All figures are in percent; {validation} visits make a row complete.
 """
 TRUTHS: Final = """
-## Whether the placement of sessions changes the answer
+## Does the placement of sessions change the answer?
 
-The same differences with sessions paired with CPUs and free. pgbench's protocol belongs to a cell and cannot differ
-between environments. "Planned anew" is `plan_cache_mode = force_custom_plan`, which plans each execution, as the simple
-protocol does.
+The table has the same differences with sessions paired with CPUs, and with free ones. "Planned anew" is
+`plan_cache_mode = force_custom_plan`, which plans each execution, as the simple protocol does. pgbench's protocol belongs
+to a cell and cannot differ between environments.
 """
 
 
