@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap demo test test-vm lint fmt bench bench-incidents soak docs site dist check clean
+.PHONY: help bootstrap demo test test-browser test-vm lint fmt bench bench-incidents soak docs site dist check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ demo: bootstrap ## A small experiment, from question to report
 
 test: bootstrap ## All tests; ARGS="-m 'not server'" leaves out those that need PostgreSQL
 	$(BIN)/python scripts/test.py --durations=20 $(ARGS)
+
+test-browser: bootstrap ## Reports of all sizes in Chromium; PICTURES=FOLDER keeps what they look like
+	$(BIN)/pytest tests/browser -q -p no:xdist --all-pages $(ARGS)
 
 test-vm: bootstrap ## Real virtual machines: made, booted into two kernels, stopped
 	PGSTRATA_TEST_VM=1 $(BIN)/pytest tests/vms/test_real_boots.py -q -p no:xdist $(ARGS)

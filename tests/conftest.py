@@ -47,6 +47,7 @@ def pytest_addoption(parser):
     text = "tests that use this machine, that change it, that leave it alone, or that take its time"
     parser.addoption("--part", choices=("together", "host", "inside", "alone"), help=text)
     parser.addoption("--soak", metavar="NAME", help="run the tests of this part of `make soak`, and no others")
+    parser.addoption("--all-pages", action="store_true", help="look at the pages that only `make test-browser` shows, too")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -86,14 +87,16 @@ def _is_of_a_machine_room(path):
 def pytest_collection_modifyitems(config, items):
     """Tests of a part, in an order that ends soon; what is long runs in `make soak` only."""
     part, soak = config.getoption("--part"), config.getoption("--soak")
-    keep = partial(_is_asked_for, part, soak)
+    keep = partial(_is_asked_for, part, soak, all_pages=config.getoption("--all-pages"))
     config.hook.pytest_deselected(items=[item for item in items if not keep(item)])
     items[:] = [item for item in items if keep(item)]
     if part == "together":
         items.sort(key=lambda item: not any(map(item.get_closest_marker, ("slow", "server", "company"))))
 
 
-def _is_asked_for(part, soak, item):
+def _is_asked_for(part, soak, item, *, all_pages):
+    if not all_pages and any("all" in marker.args for marker in item.iter_markers("browser")):
+        return False
     marker = item.get_closest_marker("soak")
     return (marker.args[0] if marker else None) == soak and part in {None, _part_of(item)}
 

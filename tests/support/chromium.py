@@ -1,5 +1,6 @@
 """A real Chromium without a window, driven by its debugging protocol through a pipe."""
 
+import base64
 import fcntl
 import json
 import os
@@ -17,6 +18,7 @@ _START = (
     "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
 )
 _PATIENCE = 90.0
+_KEYS = {"Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), " ": ("Space", 32, " ")}
 
 
 class Tab:
@@ -49,6 +51,43 @@ class Tab:
 
     def open(self, url):
         self._call("Page.navigate", url=url)
+
+    def resize(self, width, height, scheme="light"):
+        """The window in CSS pixels, without room for scroll bars, and whether its user likes it "light" or "dark"."""
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self._call("Emulation.setScrollbarsHidden", hidden=True)
+        self._call("Emulation.setFocusEmulationEnabled", enabled=True)
+        self.prefer(scheme)
+
+    def prefer(self, scheme):
+        self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def show(self, page: Path):
+        """A file; once all of it is there."""
+        self.open(page.as_uri())
+        self.wait(f"location.href == {json.dumps(page.as_uri())} && document.readyState == 'complete'")
+
+    def press(self, key, *, shift=False):
+        """A key of the keyboard, down and up."""
+        code, number, text = _KEYS[key]
+        shared = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": 8 if shift else 0}
+        kind = "keyDown" if text else "rawKeyDown"
+        self._call("Input.dispatchKeyEvent", type=kind, text=text, **shared)
+        self._call("Input.dispatchKeyEvent", type="keyUp", **shared)
+
+    def picture(self, top=0, height=None):
+        """What the window shows, or the page from `top` on, as PNG."""
+        clip = {}
+        if height is not None:
+            width = self.run("document.documentElement.clientWidth")
+            clip = {"clip": {"x": 0, "y": top, "width": width, "height": height, "scale": 1}, "captureBeyondViewport": True}
+        return base64.b64decode(self._call("Page.captureScreenshot", format="png", **clip)["data"])
+
+    def run(self, script):
+        """The value of an expression that must not fail."""
+        answer = self._call("Runtime.evaluate", expression=script, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
 
     def evaluate(self, expression):
         """The value of an expression in the page; None while there is none."""

@@ -148,6 +148,9 @@ def compare(runs: list[RunRecord], environment: Environment, cell: Cell, experim
         for block in range(1, experiment.blocks + 1)
         if (environment.name, block) in values and (experiment.baseline, block) in values
     )
+    if not ratios:
+        unknown = {"verdict": Verdict.INSUFFICIENT, "effect": None, "interval": None, "blocks": 0, "decided_at": None}
+        return make_comparison(environment=environment.name, cell=cell.identity, **unknown)
     effect = median(ratios)
     interval = Interval(low=effect * 0.985, high=effect * 1.016)
     verdict = Verdict.WORSE if interval.high < 1 else Verdict.BETTER if interval.low > 1 else Verdict.EQUIVALENT
@@ -296,7 +299,8 @@ def make_headlines(answer: Answer, **changes) -> Answer:
     experiment = answer.study.plan.experiment
     found = []
     for environment in experiment.environments[1:]:
-        cells = [item for item in answer.comparisons if item.environment == environment.name]
+        own = [item for item in answer.comparisons if item.environment == environment.name]
+        cells = [item for item in own if item.effect is not None]
         effect = math.exp(sum(math.log(item.effect) for item in cells) / len(cells))
         interval = Interval(low=effect * 0.99, high=effect * 1.01)
         verdict = Verdict.WORSE if interval.high < 1 else Verdict.BETTER if interval.low > 1 else Verdict.EQUIVALENT

@@ -127,8 +127,15 @@ def make_document(answer: Answer, along: Sequence[str] = ()) -> Document:
 
 
 def _say(sentence: Sentence) -> Paragraph:
-    tone = Tone.ALARM if sentence.alarm else Tone.MINOR if sentence.minor else Tone.PLAIN
-    return Paragraph(end(sentence.text), tone)
+    return Paragraph(end(sentence.text), _tone(sentence))
+
+
+def _tone(sentence: Sentence) -> Tone:
+    if sentence.alarm:
+        return Tone.ALARM
+    if sentence.control:
+        return Tone.CONTROL
+    return Tone.MINOR if sentence.minor else Tone.PLAIN
 
 
 def _help(text: str) -> Paragraph:

@@ -14,10 +14,14 @@ MOST_SAID = 4
 
 
 class Tone(StrEnum):
-    """How a paragraph speaks; `HELP` explains charts and tables, and stands on pages only."""
+    """How a paragraph speaks; `HELP` explains charts and tables, and stands on pages only.
+
+    `CONTROL` tells of controls that are no reason for alarm: a page shows them beside the answer.
+    """
 
     PLAIN = auto()
     ALARM = auto()
+    CONTROL = auto()
     MINOR = auto()
     NOTE = auto()
     HELP = auto()
@@ -291,9 +295,23 @@ class Document:
         return tuple(each for each in self.answer if each.tone is Tone.ALARM or each in said)
 
     @property
+    def controls(self) -> tuple[Paragraph, ...]:
+        """What a page says of controls, before the matrix."""
+        return self._of(Tone.CONTROL)
+
+    @property
+    def minor(self) -> tuple[Paragraph, ...]:
+        """What a page says below the matrix."""
+        return self._of(Tone.MINOR)
+
+    @property
     def rest(self) -> tuple[Paragraph, ...]:
-        """The other sentences of the answer."""
-        return tuple(each for each in self.answer if each not in self.head)
+        """The other sentences of the answer, which a page folds away."""
+        shown = (*self.head, *self.controls, *self.minor)
+        return tuple(each for each in self.answer if each not in shown)
+
+    def _of(self, tone: Tone) -> tuple[Paragraph, ...]:
+        return tuple(each for each in self.answer if each.tone is tone)
 
 
 def begin(text: str) -> str:

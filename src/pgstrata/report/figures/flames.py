@@ -10,7 +10,7 @@ from pgstrata.model.answer import Answer
 from pgstrata.model.attribution import RunStacks
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures.frames import Frame, arrange_frames
-from pgstrata.report.figures.vega import BETTER, INK, OPEN, WIDTH, WORSE
+from pgstrata.report.figures.vega import BETTER, INK, OPEN, WIDTH, WORSE, least_width
 from pgstrata.report.figures.waterfalls import cut_name
 from pgstrata.report.sentences.names import count, name_both, name_difference
 from pgstrata.units import render_duration
@@ -23,7 +23,8 @@ _MOST_FUNCTIONS: Final = 12
 _LONGEST: Final = 120
 _SHARE: Final = 0.002
 # How strongly a change is coloured: by its size among the changes of the graph; what is unresolved is grey.
-_FAINT, _STRONG, _GREY = 0.3, 0.8, 0.22
+# No stronger than the ink of names can be read on, on light and on dark pages.
+_FAINT, _STRONG, _GREY = 0.3, 0.7, 0.22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +131,8 @@ def _render(frames: Sequence[Frame], whole: float, reference: str) -> str:
     most = max((abs(frame.change.difference) for frame in frames if frame.change.resolved), default=0.0)
     height = (deepest + 1) * _ROW
     marks = "".join(_draw(frame, height, most, whole, reference) for frame in frames)
-    return f'<svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">{marks}</svg>'
+    size = f'width="{WIDTH}" height="{height}" {least_width(WIDTH)}'
+    return f'<svg viewBox="0 0 {WIDTH} {height}" {size}>{marks}</svg>'
 
 
 def _draw(frame: Frame, height: int, most: float, whole: float, reference: str) -> str:

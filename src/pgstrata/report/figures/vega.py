@@ -35,6 +35,8 @@ COLOURS: Final = (OPEN, "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
 _DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [1, 3], [4, 4])
 _ENVIRONMENTS: Mapping[str, Sequence[Any]] = {"color": COLOURS, "shape": _SHAPES, "strokeDash": _DASHES}
+_LEAST_SCALE: Final = 0.82
+"""Texts of 11 px stay readable down to this scale."""
 _PADDING: Final = {"left": 14, "right": 14, "top": 4, "bottom": 4}
 # Columns of a legend by the length of the longest name in it; longer ones get a line of their own.
 _LEGEND_COLUMNS: Final = ((12, 5), (20, 4), (28, 3), (48, 2))
@@ -188,7 +190,13 @@ _NOISE = re.compile(
     r'| (?:opacity|stroke-width)="1"| [xy]2="0"|<path d="(?:M0,0h0v0h0Z)?"(?: display="none")?/>'
 )
 _NUMBERS = re.compile(r' (?:d|transform|x2|y2)="[^"]*"')
+_WIDTH = re.compile(r'<svg\b[^>]*? width="([\d.]+)"')
 _CLIP = re.compile(r'(?<=id="|rl\(#)clip\d+')
+
+
+def least_width(width: float) -> str:
+    """An attribute of a drawing that is laid out for so many pixels: a page shrinks it no further than can be read."""
+    return f'style="min-width:{_LEAST_SCALE * width:.0f}px"'
 
 
 def _prepare_inline(svg: str) -> str:
@@ -198,6 +206,7 @@ def _prepare_inline(svg: str) -> str:
     the chart they are the same each time.
     """
     svg = _NOISE.sub("", _NOISE.sub("", svg))
+    svg = _WIDTH.sub(lambda found: f"{found[0]} {least_width(float(found[1]))}", svg, count=1)
     svg = _NUMBERS.sub(lambda found: re.sub(r"(\.\d)\d+", r"\1", found[0]), svg)
     places = {name: place for place, name in enumerate(dict.fromkeys(_CLIP.findall(svg)))}
     prefix = f"c{zlib.crc32(_CLIP.sub('', svg).encode()):x}"

@@ -48,11 +48,15 @@ _MOST_EXPLORED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """One sentence of the answer; `alarm` if it puts everything else in doubt, `minor` behind the headlines."""
+    """One sentence of the answer; `alarm` if it puts everything else in doubt, `minor` behind the headlines.
+
+    `control` if it is about a control that is no reason for alarm; such sentences are minor, too.
+    """
 
     text: str
     alarm: bool = False
     minor: bool = False
+    control: bool = False
 
 
 def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
@@ -82,14 +86,15 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
         *contrast_sentences(answer),
         *step_sentences(answer),
         *_explored(answer, effort),
-        *_calm_controls(answer, controls),
-        *_explored_controls(answer),
-        *([common] if leads and common else []),
     ]
+    calm = [*_calm_controls(answer, controls), *_explored_controls(answer)]
+    shared = [common] if leads and common else []
     return (
         *(Sentence(text=text, alarm=True) for text in _alarms(answer, effort)),
         *(Sentence(text=capitalise(text)) for text in texts),
         *(Sentence(text=capitalise(text), minor=True) for text in beside),
+        *(Sentence(text=capitalise(text), minor=True, control=True) for text in calm),
+        *(Sentence(text=capitalise(text), minor=True) for text in shared),
     )
 
 
@@ -100,10 +105,18 @@ def say_comparison(answer: Answer, comparison: Comparison) -> str:
 
 
 def _say_all(cases: Sequence[Case], say: Callable[[Case], str], shorten: Callable[[Sequence[Case]], str]) -> list[str]:
-    """One sentence for each case; where they would be too many or too long, one for each environment."""
+    """One sentence for each case; where they would be too many or too long, one for each environment.
+
+    An environment with a single comparison keeps its interval in either.
+    """
     if len(cases) <= _MOST_SENTENCES and all(len(case.items) <= _MOST_CELLS for case in cases):
         return [say(case) for case in cases]
-    return [shorten(group) for group in group_by_environment(cases)]
+    groups = group_by_environment(cases)
+    return [say(group[0]) if _is_single(group) else shorten(group) for group in groups]
+
+
+def _is_single(cases: Sequence[Case]) -> bool:
+    return sum(len(case.items) for case in cases) == 1
 
 
 def _explored(answer: Answer, effort: Effort) -> list[str]:
