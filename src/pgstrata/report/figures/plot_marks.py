@@ -232,8 +232,17 @@ def draw_levels(sheet: Sheet, bottom: float) -> tuple[list[str], float]:
 
 
 def draw_legend(sheet: Sheet, foot: float) -> tuple[list[str], float]:
-    """What hollow and thick marks mean, of those that occur, each in a place of its own; and where all ends."""
-    items = _legend_items(sheet)
+    """What hollow and thick marks mean, of those that occur; and where all ends."""
+    return lay_legend(_legend_items(sheet), foot)
+
+
+def lay_legend(items: Sequence[tuple[str, str]], foot: float) -> tuple[list[str], float]:
+    """Marks and what they mean, each in a place of its own below `foot`; and where all ends.
+
+    Args:
+        items: a mark, as SVG around the origin, and its meaning.
+        foot: the lowest pixel of what is above.
+    """
     parts, x, y = [], 0.0, foot + 18
     for drawn, said in items:
         width = 16 + text_box(said, 0, 0).width
