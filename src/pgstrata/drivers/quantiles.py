@@ -9,12 +9,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from pgstrata.model.courses import PERCENTILES
 from pgstrata.model.metrics import LATENCY_QUANTILES, Series
 
 SAMPLES_BEYOND: Final = 100
 """A quantile is given only where this many samples lie on its rarer side: fewer, and a single outlier moves it."""
-COURSE_QUANTILES: Final[Mapping[str, float]] = {"latency_p50": 0.5, "latency_p95": 0.95, "latency_p99": 0.99}
-"""Percentiles that are told second by second, by the name of their metric."""
 _BEYOND_IN_A_STEP: Final = 20
 """Samples on the rarer side in a step of a course, which is drawn and not compared."""
 _STEPS: Final = (1, 2, 5, 10, 15, 30, 60)
@@ -73,7 +72,7 @@ def quantiles_over_time(ended: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Se
         return ()
     order = np.argsort(seconds, kind="stable")
     seconds, latencies = seconds[order], np.asarray(values, dtype=np.float64)[order]
-    found = (_course(metric, quantile, seconds, latencies) for metric, quantile in COURSE_QUANTILES.items())
+    found = (_course(metric, LATENCY_QUANTILES[metric], seconds, latencies) for metric in PERCENTILES)
     return tuple(series for series in found if series is not None)
 
 

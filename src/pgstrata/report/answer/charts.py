@@ -49,8 +49,9 @@ _TIMES = (
 _MEANWHILE: Inline = (
     (
         "Medians over the runs of each environment, second by second (of runs longer than two minutes in longer "
-        "steps): the throughput, with a triangle where a checkpoint began in any run, and up to eight courses. First "
-        "come those whose level is clearly different from the baseline's (rates are compared per transaction), the "
+        "steps): throughput, percentiles of latency where the driver tells them, and up to eight courses of host and "
+        "server. Marks below throughput and latency are from the servers' logs of all runs. First "
+        "come courses whose level is clearly different from the baseline's (rates are compared per transaction), the "
         "farthest apart first, then those that move most. All courses are in the study's catalogue, in its table "
     ),
     Marked("series", "code"),
