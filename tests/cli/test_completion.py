@@ -91,16 +91,15 @@ blocks = 2
 [factors]
 server = ["16", "18"]
 "settings.work_mem" = ["4MB", "8MB", "16MB"]
-[defaults]
-run = "1s"
 [[cells]]
 workload = "select-only"
 scale = 1
 clients = [1, 2]
+run = "1s"
 """
     write_study(place, question, lambda plan, run: None)
     assert offered(place, "report study --along ") == ["server", "work_mem", "clients"]
-    assert offered(place, "report --along w") == ["wal.filesystem", "work_mem"] or True
+    assert offered(place, "report --along th") == ["thp"]
     assert offered(place, "report study --along clients --along s") == ["server"]
     assert offered(place, "report study --along sc") == []
     assert offered_in_bash(place, "pgstrata", "report", "study", "--along", "cl") == ["clients"]
