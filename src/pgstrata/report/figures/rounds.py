@@ -121,7 +121,9 @@ def _draw_slots(sheet: Sheet) -> Iterator[str]:
 
 def _draw_rounds(sheet: Sheet, name: str, top: float) -> Iterator[str]:
     """Medians as a line for each visit, the smallest and the largest around them; of excluded runs dashed and grey."""
-    sound, spoilt, whiskers = [], [], []
+    sound: list[str] = []
+    spoilt: list[str] = []
+    whiskers: list[str] = []
     middle = sheet.middles[name]
     for place, turn in _turns(sheet, name):
         bins = _bin_rounds(turn, sheet.bins)
