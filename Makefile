@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap demo test test-browser test-vm lint fmt bench bench-incidents soak docs site dist check clean
+.PHONY: help bootstrap demo test test-browser test-vm lint fmt bench bench-incidents soak docs site gallery dist check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ docs: bootstrap ## Write the generated references anew
 
 site: bootstrap ## Build the manual as a site into build/site/html; broken links fail
 	@scripts/site
+
+gallery: bootstrap ## Write docs/gallery from STUDIES="a b"; without, a demo and three examples are measured first
+	$(BIN)/python scripts/gallery.py $(STUDIES)
 
 dist: bootstrap ## Build the wheel and the sdist into dist/, and check them
 	@scripts/dist

@@ -13,6 +13,7 @@ from pgstrata.cli.completion import _LEVELS, _SETTINGS
 from pgstrata.experiment.compose import Wishes, compose_try
 from pgstrata.workloads import builtin_workloads
 from program import pgstrata
+from stored import write_study
 
 FILES = (
     "studies/one/plan.json", "studies/one/evidence/b01/plan.json", "studies/two/merged.json", "prod/archive.sqlite",
@@ -81,6 +82,30 @@ def test_an_assignment_is_completed_level_by_level(place):
     assert offered(place, "try connection=t") == ["connection=tcp", "connection=tls"]
     assert offered(place, "try server=16,maven:9") == ["server=16,maven:9.6"]
     assert offered(place, "try nonsense=") == []
+
+
+def test_axes_of_the_study_on_the_command_line_are_offered(place):
+    question = """
+question = "Which?"
+blocks = 2
+[factors]
+server = ["16", "18"]
+"settings.work_mem" = ["4MB", "8MB", "16MB"]
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = [1, 2]
+run = "1s"
+"""
+    write_study(place, question, lambda plan, run: None)
+    assert offered(place, "report study --along ") == ["server", "work_mem", "clients"]
+    assert offered(place, "report --along th") == ["thp"]
+    assert offered(place, "report study --along clients --along s") == ["server"]
+    assert offered(place, "report study --along sc") == []
+    assert offered_in_bash(place, "pgstrata", "report", "study", "--along", "cl") == ["clients"]
+    assert "clients" in offered(place, "report nowhere --along ")
+    (place / "study/plan.json").write_text("{")
+    assert offered(place, "report study --along ") == []
 
 
 def test_bash_gets_only_what_follows_its_own_break_of_the_word(place):

@@ -63,7 +63,7 @@ def test_the_page_is_well_formed_and_ids_are_unique(page):
 
 
 def test_every_chart_is_described_for_those_who_do_not_see_it(page):
-    assert page.count("<svg") == page.count('role="img"') == 8
+    assert page.count("<svg") == page.count('role="img"') == 10
     assert 'aria-label=""' not in page
 
 

@@ -8,10 +8,12 @@ import pytest
 
 from pgstrata.errors import UsageError
 from pgstrata.model.own_data import OwnData
-from pgstrata.report.answer.projections import along_axes
+from pgstrata.report.answer.projections import along_axes, make_bounds
+from pgstrata.report.figures.projected import draw_projection
 from pgstrata.report.projections.choice import choose_projections, find_axes
-from pgstrata.report.projections.design import find_projections, shorten_alike
-from pgstrata.report.projections.model import CLIENTS, ENVIRONMENT, SCALE
+from pgstrata.report.projections.design import find_projections, find_undrawn, shorten_alike
+from pgstrata.report.projections.estimates import gather_figures
+from pgstrata.report.projections.model import CLIENTS, ENVIRONMENT, PAIR, SCALE
 from pgstrata.report.sentences.projections import say_choice
 
 
@@ -172,6 +174,52 @@ def test_an_axis_is_called_by_its_factor_or_by_the_name_of_its_setting(desk):
     levels = tuple(desk.environment(f"w{size}", (("settings.work_mem", f"{size}MB"),)) for size in (4, 8, 16))
     found = find_projections(experiment(desk, levels, cells(desk, (1, 4, 16)), ("settings.work_mem",)))
     assert find_axes(found, ["work_mem", "settings.work_mem", "clients"]) == ("settings.work_mem", "clients")
+
+
+def test_an_axis_of_two_levels_is_drawn_where_it_is_asked_for(desk):
+    made = experiment(desk, versions(desk, (16, 18)), cells(desk, (1, 2), (10, 100)))
+    found = find_projections(made, PAIR)
+    assert {each.axis for each in found} == {"server", CLIENTS, SCALE}
+    assert all(len(each.levels) == PAIR for each in found)
+    assert {each.axis for each in found if each.gapped} == {CLIENTS, SCALE}
+    assert find_axes(found, ["scale"], find_undrawn(made)) == (SCALE,)
+    answer = desk.answer(environments=versions(desk, (16, 18)), cells=cells(desk, (1, 2)), blocks=2)
+    assert along_axes(answer) == ()
+    (section,) = along_axes(answer, (CLIENTS,))
+    assert "Dotted lines join two levels" in section.blocks[0].text
+    (by_factor,) = along_axes(answer, ("server",))
+    assert "Dotted" not in by_factor.blocks[0].text
+
+
+def test_the_line_between_two_numbers_of_clients_is_dotted_and_that_between_two_versions_is_not(desk):
+    answer = desk.answer(environments=versions(desk, (16, 18)), cells=cells(desk, (1, 2)), blocks=7)
+    figures, bounds = gather_figures(answer), make_bounds(answer)
+    for each in find_projections(answer.study.plan.experiment, PAIR):
+        svg = draw_projection(each, figures, bounds).svg
+        assert ("stroke-dasharray" in svg) is (each.axis == CLIENTS), each.axis
+        assert 'opacity=".2"' not in svg  # no band between two levels
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("clients", r"clients has one level in this study \(4\)"),
+        ("pages", r"pages has one level in this study \(4kB\)"),
+        ("server", "no two environments or cells differ in it alone"),
+        ("kernel", "this study has no axis 'kernel'"),
+    ],
+)
+def test_an_axis_that_would_mislead_is_refused_with_the_reason(desk, asked, said):
+    levels = tuple(
+        desk.environment(f"pg{number}", (("server", str(number)), ("settings.work_mem", f"{number}MB"), ("pages", "4kB")))
+        for number in (16, 17, 18)
+    )
+    made = experiment(desk, levels, cells(desk, (4,), (10, 100)), ("server", "settings.work_mem"))
+    found = find_projections(made, PAIR)
+    assert {each.axis for each in found} == {SCALE}
+    with pytest.raises(UsageError, match=said) as caught:
+        find_axes(found, [asked], find_undrawn(made))
+    assert caught.value.remedy == "use one of scale"
 
 
 def test_an_axis_that_is_not_there_is_refused_with_those_that_are(desk):

@@ -20,7 +20,8 @@ from pgstrata.report.answer.document import make_document
 from pgstrata.report.blocks.model import Document
 from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.projections.choice import find_axes
-from pgstrata.report.projections.design import find_projections
+from pgstrata.report.projections.design import find_projections, find_undrawn
+from pgstrata.report.projections.model import PAIR
 from pgstrata.sources.runs import may_enter
 from pgstrata.system.files import is_full, write_beside, writing_new
 
@@ -77,7 +78,8 @@ def write_report(
 ) -> Path:
     """The file that was written. PgstrataError where it cannot be; UsageError where no axis is called as in `along`."""
     answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True, query_text=query_text, prices=prices)
-    axes = find_axes(find_projections(answer.study.plan.experiment), along)
+    experiment = answer.study.plan.experiment
+    axes = find_axes(find_projections(experiment, PAIR), along, find_undrawn(experiment)) if along else ()
     document = make_document(replace(answer, stacks=load_stacks(study, answer.study)), axes)
     return write_page(document, target, option="-o", new=new)
 

@@ -5,7 +5,13 @@ from typing import Annotated
 
 import typer
 
-from pgstrata.cli.completion import complete_assignment, complete_factor, complete_metric, complete_shown
+from pgstrata.cli.completion import (
+    complete_assignment,
+    complete_axis,
+    complete_factor,
+    complete_metric,
+    complete_shown,
+)
 from pgstrata.cli.documents import print_document
 from pgstrata.cli.merge import gate_merged, is_merged, report_merged, show_merged
 from pgstrata.cli.options import Json, NoQueryText, StudyArgument, Threshold, end_with, ratio_of
@@ -114,6 +120,7 @@ def report(
             "--along",
             metavar="AXIS",
             help="Draw all charts along this axis (clients, scale or a factor), and of no other; may be repeated.",
+            autocompletion=complete_axis,
         ),
     ] = None,
 ) -> None:

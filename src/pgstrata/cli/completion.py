@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import typer
+
 _DEPTH: Final = 2
 _MOST_FILES: Final = 2_000
 _MOST_FOUND: Final = 200
@@ -31,6 +33,8 @@ _SETTINGS: Final = (
     "effective_io_concurrency", "random_page_cost", "jit", "huge_pages",
 )  # fmt: skip
 """Settings that are compared often; `try` takes every other one, too."""
+_CELLS: Final = ("clients", "scale")
+"""Axes that are no factors."""
 _PIECES: Final = re.compile(r"[:=]")
 
 
@@ -81,6 +85,15 @@ def complete_factor(incomplete: str) -> list[str]:
     return _fitting(_factors(), incomplete)
 
 
+def complete_axis(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Axes of the study that stands on the command line; without one, what may be an axis."""
+    given = ctx.params.get("study") or next(iter(ctx.args), "")
+    plan = Path(str(given)).expanduser() / _STUDY[0]
+    if not given or not plan.is_file():
+        return _fitting((*_CELLS, *_factors()), incomplete)
+    return _fitting(_axes_of(plan), incomplete)
+
+
 def complete_level(incomplete: str) -> list[str]:
     """Levels of the factor `server` that pgstrata can provide, and installations of this machine."""
     return _rest(incomplete, _fitting(_servers(), _whole(incomplete)))
@@ -129,6 +142,19 @@ def _factors() -> tuple[str, ...]:
     plain = (name for name, key in factor_keys().items() if key.kind is not TABLE)
     below = (name for layer in LAYERS.values() for name in layer.keys if "." in name and not name.endswith(".*"))
     return tuple(dict.fromkeys((*plain, *below)))
+
+
+def _axes_of(plan: Path) -> tuple[str, ...]:
+    """Those that can be drawn; none of a plan that cannot be read."""
+    from pgstrata.errors import PgstrataError
+    from pgstrata.report.projections.choice import axis_names
+    from pgstrata.report.projections.design import find_projections
+    from pgstrata.report.projections.model import PAIR
+    from pgstrata.store.serialise import parse_plan_file
+
+    with suppress(OSError, PgstrataError):
+        return axis_names(find_projections(parse_plan_file(plan.read_bytes(), where=str(plan)).plan.experiment, PAIR))
+    return ()
 
 
 def _levels(factor: str) -> tuple[str, ...]:

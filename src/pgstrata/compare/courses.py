@@ -1,15 +1,15 @@
-"""What host and server did second by second: which courses of a cell differ or move, as medians over the runs."""
+"""Throughput, latency, host and server second by second: medians over the runs, and which courses differ or move."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from pgstrata.model.courses import COURSES, EVENTS, Course
+from pgstrata.model.courses import COURSES, EVENTS, PERCENTILES, Course
 from pgstrata.model.metrics import METRICS, TPS, Series
 from pgstrata.model.runs import RunRecord
 from pgstrata.model.study import Study
@@ -17,8 +17,7 @@ from pgstrata.sources.runs import may_enter
 from pgstrata.stats.ranks import FloatArray
 from pgstrata.units import Unit
 
-CHECKPOINTS: Final = "checkpoint_starts"
-LOOKED_AT: Final = (TPS.name, CHECKPOINTS, *COURSES)
+LOOKED_AT: Final = (TPS.name, *PERCENTILES, *EVENTS, *COURSES)
 """Names of the series that are looked at."""
 MOST_ENVIRONMENTS: Final = 6
 _MOST_COURSES: Final = 8
@@ -68,20 +67,22 @@ class ComparedCourse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellCourses:
-    """What is told of a cell: throughput first; `left` more that tell something are not.
+    """What is told of a cell: throughput and percentiles of latency first, then courses of host and server.
 
-    `checkpoints` are the seconds, by environment, in which one began in any run.
+    `left` more courses that tell something are not among them. `leading` is the number of those that come first.
+    `events` are the seconds in which the server's log of any run tells of something, by kind and environment.
     """
 
     courses: tuple[ComparedCourse, ...]
+    leading: int
     left: int
-    checkpoints: Mapping[str, tuple[float, ...]]
+    events: Mapping[str, Mapping[str, tuple[float, ...]]]
 
 
 def find_courses(study: Study, cell: str) -> CellCourses | None:
-    """The courses of a cell that tell something; None where there are none, and in slices.
+    """The courses of a cell that tell something; None where nothing is known by the second, and in slices.
 
-    First those whose levels differ between an environment and the baseline, the farthest apart first; rates are
+    Behind throughput and percentiles, first those whose levels differ between an environment and the baseline, the farthest apart first; rates are
     compared per transaction, so that what comes with throughput alone is no difference. Then, while there is room,
     those that move most over the seconds.
     """
@@ -101,15 +102,19 @@ def find_courses(study: Study, cell: str) -> CellCourses | None:
     motion = {key: max(_motion(line) for line in lines[key]) for key in told if not apart[key]}
     rest = sorted((key for key in motion if motion[key] >= _LEAST), key=lambda key: -motion[key])
     chosen = [*first, *rest][:_MOST_COURSES]
-    if not chosen:
-        return None
+    leading = [
+        ComparedCourse(title=METRICS[metric].title, unit=METRICS[metric].unit, lines=found)
+        for metric in (TPS.name, *PERCENTILES)
+        if (found := _timelines(runs, (metric, "")))
+    ]
     courses = [ComparedCourse(title=_title(key), unit=_course(key).unit, lines=lines[key]) for key in chosen]
-    if throughput := _timelines(runs, (TPS.name, "")):
-        courses.insert(0, ComparedCourse(title=METRICS[TPS.name].title, unit=Unit.PER_SECOND, lines=throughput))
+    if not leading and not courses:
+        return None
     return CellCourses(
-        courses=tuple(courses),
+        courses=(*leading, *courses),
+        leading=len(leading),
         left=len(first) + len(rest) - len(chosen),
-        checkpoints={name: found for name in names if (found := _seconds_of(runs[name], CHECKPOINTS))},
+        events={kind: found for kind in EVENTS if (found := _events(runs, kind))},
     )
 
 
@@ -140,16 +145,25 @@ _Runs = Mapping[str, Sequence[_Courses]]
 """By environment."""
 
 
-def _seconds_of(runs: Sequence[_Courses], event: str) -> tuple[float, ...]:
-    assert event in EVENTS
-    return tuple(sorted({time for run in runs if (event, "") in run.series for time in run.series[event, ""].times}))
+def _events(runs: _Runs, kind: str) -> Mapping[str, tuple[float, ...]]:
+    """By environment; in long runs the beginnings of the steps in which it happened."""
+    times = {
+        name: [time for run in each if (kind, "") in run.series for time in run.series[kind, ""].times]
+        for name, each in runs.items()
+    }
+    width = _width(time for each in times.values() for time in each)
+    return {name: tuple(sorted({time // width * width for time in each})) for name, each in times.items() if each}
+
+
+def _width(times: Iterable[float]) -> int:
+    """Whole seconds of a step, so that there are not more than can be drawn."""
+    return max(1, math.ceil(max(times, default=0.0) / _MOST_POINTS))
 
 
 def _timelines(runs: _Runs, key: _Key) -> tuple[Timeline, ...]:
     """The median course of each environment that has it, all in steps of the same whole number of seconds."""
     found = {name: [run.series[key] for run in each if key in run.series] for name, each in runs.items()}
-    last = max((max(series.times) for each in found.values() for series in each), default=0.0)
-    width = max(1, math.ceil(last / _MOST_POINTS))
+    width = _width(time for each in found.values() for series in each for time in series.times)
     made = (_timeline(name, each, width) for name, each in found.items() if each)
     return tuple(line for line in made if len(line.times) > 1)
 

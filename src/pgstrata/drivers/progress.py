@@ -9,11 +9,12 @@ from pgstrata.ports.driver import ProgressPoint
 
 
 def to_series(points: Sequence[ProgressPoint]) -> tuple[Series, ...]:
-    """Throughput, mean latency and lag; a series in which no second has a value is left out."""
+    """Throughput, latency and lag; a series in which no second has a value is left out."""
     found = (
         _series(TPS.name, points, lambda point: point.tps),
         _series("latency_mean", points, lambda point: point.latency),
         _series(SCHEDULE_LAG, points, lambda point: point.lag),
+        _series("latency_p99", points, lambda point: point.p99),
     )
     return tuple(series for series in found if series.values)
 

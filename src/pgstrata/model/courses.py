@@ -111,3 +111,6 @@ EVENTS: Final[Mapping[str, Course]] = _courses(
     deadlocks="deadlocks",
 )
 """What the server's log tells: `times` are whole seconds in which it happened, `values` how often."""
+
+PERCENTILES: Final = ("latency_p50", "latency_p95", "latency_p99")
+"""Series of latency over the seconds of a run, by the names of their metrics."""

@@ -58,7 +58,8 @@ class ProgressPoint:
     """One progress line: `time` seconds since the start, transactions per second, mean latency in seconds.
 
     `latency` is None where the driver does not tell the mean. `lag` is the mean time in seconds by which transactions
-    began late, None without a fixed rate.
+    began late, None without a fixed rate. `p99` is the 99th percentile of latency of this report, None where the driver
+    does not tell it.
     """
 
     time: float
@@ -66,6 +67,7 @@ class ProgressPoint:
     latency: float | None
     failed: int = 0
     lag: float | None = None
+    p99: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,5 @@
 import contextlib
+import gzip
 import math
 
 import numpy as np
@@ -7,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgstrata.drivers.pgbench import transactions
-from pgstrata.drivers.pgbench.transactions import parse_transactions
+from pgstrata.drivers.pgbench.parse import parse_result
+from pgstrata.drivers.pgbench.transactions import parse_courses, parse_transactions
 from pgstrata.errors import ParseError
 from timing import least_seconds
 
@@ -146,3 +148,47 @@ def test_an_empty_log_has_no_transactions_and_a_broken_one_is_refused():
     assert transactions.count_late(b"", limit=1.0, lead=0.0).transactions == 0
     with pytest.raises(ParseError):
         transactions.count_late(log_of([10, 20]) + b"0 1 100 0 17951x2798 1\n", limit=1.0, lead=0.0)
+
+
+def spread_log(latencies, seconds, start=1_795_172_798):
+    """Transactions spread evenly over so many seconds, with their latencies in microseconds."""
+    lines = []
+    for number, latency in enumerate(latencies):
+        ended = int(seconds * 1_000_000 * (number + 0.5) / len(latencies)) + latency
+        lines.append(f"0 {number} {latency} 0 {start + ended // 1_000_000} {ended % 1_000_000}\n")
+    return "".join(lines).encode()
+
+
+class TestPercentilesBySecond:
+    def test_a_slow_second_shows_in_its_second_alone(self):
+        latencies = [5000 if number // 3000 == 4 else 1000 for number in range(30_000)]
+        found = {series.metric: series for series in parse_courses([spread_log(latencies, 10)])}
+        assert list(found) == ["latency_p50", "latency_p95", "latency_p99"]
+        median = dict(zip(found["latency_p50"].times, found["latency_p50"].values, strict=True))
+        assert median[5.0] == pytest.approx(0.005)
+        assert [median[second] for second in (1.0, 2.0, 3.0, 4.0, 7.0, 10.0)] == pytest.approx([0.001] * 6)
+
+    def test_steps_are_longer_where_there_are_few_samples(self):
+        (median, tail) = parse_courses([spread_log([1000] * 6000, 60)])
+        assert (median.metric, tail.metric) == ("latency_p50", "latency_p95")
+        assert median.times == tuple(float(second) for second in range(1, 61))
+        assert tail.times == median.times
+
+    def test_too_few_transactions_give_no_percentiles(self):
+        assert parse_courses([spread_log([1000] * 60, 60)]) == ()
+        assert parse_courses([b""]) == parse_courses([]) == ()
+
+    def test_logs_of_several_machines_begin_together_whatever_their_clocks_say(self):
+        logs = [spread_log([1000] * 3000, 10, start=start) for start in (1_795_172_798, 1_795_000_000)]
+        (median, _) = parse_courses(logs)
+        assert median.times == tuple(float(second) for second in range(1, 11))
+
+    def test_a_clock_that_jumped_by_years_gives_none_and_costs_nothing(self):
+        assert parse_courses([log_of([1000] * 3000) + b"0 1 100 0 9999999999999 1\n"]) == ()
+
+    def test_they_are_series_of_a_run_that_has_seconds(self):
+        packed = gzip.compress(spread_log([1000] * 3000, 10))
+        progress = b"progress: 1.0 s, 300.0 tps, lat 1.0 ms stddev 0.1, 0 failed\n"
+        found = parse_result({"pgbench.err": progress, "transactions.log.gz": packed}).series
+        assert "latency_p50" in {series.metric for series in found}
+        assert parse_result({"transactions.log.gz": packed}).series == ()

@@ -172,3 +172,12 @@ def test_no_damaged_output_ends_in_anything_but_a_parse_error(case, damages):
         result = parse_result(evidence)
         assert result.tps is None or result.tps >= 0
         assert all(value >= 0 for value in result.percentiles.values())
+
+
+def test_the_tail_of_each_second_is_a_series_and_an_idle_second_has_none():
+    report = "[ {}s ] thds: 2 tps: {} qps: 1.00 (r/w/o: 1.00/0.00/0.00) lat (ms,99%): {} err/s: 0.00 reconn/s: 0.00\n"
+    text = "sysbench 1.0.20\n" + report.format(1, "974.02", "7.84") + report.format(2, "0.00", "0.00")
+    found = {series.metric: series for series in parse_result({"sysbench.out": text.encode()}).series}
+    assert found["latency_p99"].times == (1.0,)
+    assert found["latency_p99"].values == pytest.approx((0.00784,))
+    assert found["tps"].times == (1.0, 2.0)

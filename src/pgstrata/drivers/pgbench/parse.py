@@ -15,7 +15,7 @@ from typing import Final
 from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.drivers.pgbench.shares import NAME
 from pgstrata.drivers.pgbench.slices import COUNTS, parse_counts
-from pgstrata.drivers.pgbench.transactions import add_counts, count_late, parse_transactions
+from pgstrata.drivers.pgbench.transactions import add_counts, count_late, parse_courses, parse_transactions
 from pgstrata.drivers.progress import to_series
 from pgstrata.drivers.shares import add_points, add_results, by_share
 from pgstrata.errors import ParseError
@@ -84,13 +84,14 @@ def parse_result(evidence: Mapping[str, bytes]) -> DriverResult:
     summary = _summary(shares)
     complaints = _complaints(shares)
     points = add_points([parse_progress(_text(share, "err")) for share in shares])
-    latencies = parse_transactions(b"".join(_logs(evidence)))
+    logs = _logs(evidence)
+    latencies = parse_transactions(b"".join(logs))
     return replace(
         summary,
         complete=summary.complete and _ABORTED.search(complaints) is None,
         percentiles=latencies.quantiles(),
         samples=latencies.samples,
-        series=_series(points),
+        series=(*_series(points), *(parse_courses(logs) if points else ())),
         errors=parse_complaints(complaints),
     )
 

@@ -16,8 +16,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pgstrata.drivers.quantiles import grouped_quantiles
+from pgstrata.drivers.quantiles import grouped_quantiles, quantiles_over_time
 from pgstrata.errors import ParseError
+from pgstrata.model.metrics import Series
 from pgstrata.ports.driver import StepCounts
 
 MICROSECOND: Final = 1e-6
@@ -64,6 +65,26 @@ def parse_transactions(log: bytes) -> TransactionLatencies:
         ParseError: a line has an unknown shape or another number of columns than the first.
     """
     return TransactionLatencies(microseconds=_columns(log, (_LATENCY,))[0])
+
+
+def parse_courses(logs: Sequence[bytes]) -> tuple[Series, ...]:
+    """Percentiles of latency by the seconds of a run, from the logs of all its processes.
+
+    Each log begins where its first transaction did: clocks of several machines may differ.
+
+    Raises:
+        ParseError: as `parse_transactions`.
+    """
+    parts = []
+    for log in logs:
+        latency, seconds, fraction = _columns(log, (_LATENCY, _EPOCH, _FRACTION))
+        if latency.size:
+            ended = seconds * 1_000_000 + fraction
+            parts.append((ended - (ended - latency).min(), latency))
+    if not parts:
+        return ()
+    ended, latency = (np.concatenate(columns) * MICROSECOND for columns in zip(*parts, strict=True))
+    return quantiles_over_time(ended, latency)
 
 
 def count_late(log: bytes, *, limit: float, lead: float) -> StepCounts:

@@ -32,6 +32,7 @@ _VERSION = re.compile(rf"^{NAME} (?P<version>\S+)")
 _RATE = re.compile(rf"^Target transaction rate: (?P<rate>{_NUMBER})/sec$")
 _REPORT = re.compile(rf"^\[ (?P<time>{_NUMBER})s \] (?P<fields>.*)$")
 _THROUGHPUT = re.compile(rf"(?:^| )tps: (?P<tps>{_NUMBER})(?: |$)")
+_TAIL = re.compile(rf" lat \(ms,99%\): (?P<latency>{_NUMBER})(?: |$)")
 _QUEUE = re.compile(r"^queue length: (?P<length>\d{1,15})(?:,|$)")
 _FIELD = re.compile(r"^ +(?P<key>[a-z][^:|]*): +(?P<value>\S.*)$")
 _VALUE = re.compile(rf"^(?P<number>{_NUMBER})(?:s|$| +\()")
@@ -166,12 +167,15 @@ def _points(lines: Iterable[str], rate: float | None) -> tuple[ProgressPoint, ..
         if queue := _QUEUE.match(report["fields"]):
             if found and found[-1].time == time and rate:
                 last = found[-1]
-                found[-1] = ProgressPoint(time=time, tps=last.tps, latency=None, lag=int(queue["length"]) / rate)
+                found[-1] = replace(last, lag=int(queue["length"]) / rate)
             continue
         throughput = _THROUGHPUT.search(report["fields"])
         if throughput is None:
             raise ParseError(f"unknown shape of a report: {line!r}", where=OUTPUT)
-        found.append(ProgressPoint(time=time, tps=float(throughput["tps"]), latency=None))
+        tail, tps = _TAIL.search(report["fields"]), float(throughput["tps"])
+        # a second in which no transaction ended has 0.00
+        p99 = float(tail["latency"]) / MILLISECONDS if tail is not None and tps > 0 else None
+        found.append(ProgressPoint(time=time, tps=tps, latency=None, p99=p99))
     return tuple(found)
 
 

@@ -7,6 +7,8 @@ from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.compare.verdicts.history import tell_stories
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison
 from pgstrata.model.experiment import Cell
+from pgstrata.report.answer.room import MOST_PANELS, drawable_cells, opens_details, say_left_out
+from pgstrata.report.answer.turns import turn_section
 from pgstrata.report.blocks.model import (
     Block,
     Details,
@@ -20,19 +22,15 @@ from pgstrata.report.blocks.model import (
 )
 from pgstrata.report.figures.effects import draw_axis
 from pgstrata.report.figures.meanwhile import draw_meanwhile
-from pgstrata.report.figures.run_lines import spread
-from pgstrata.report.figures.runs import MOST_VISITS, draw_by_block, draw_over_time, draw_rounds
+from pgstrata.report.figures.runs import draw_by_block, draw_over_time
 from pgstrata.report.figures.verdict_courses import draw_courses
 from pgstrata.report.sentences.factors import primary_axes, say_axis
 from pgstrata.report.sentences.names import capitalise, name_cell
 
-MOST_PANELS = 240
 _MOST_DOTS = 6000
-_MOST_SLICES = 4000
 _MOST_COURSES = 36
 _MOST_MEANWHILE = 48
 _MOST_STEPS = 4
-_FEW_CELLS = 4
 _STEPS = (
     "Each dot is one block: how far a level lies from the mean of that block over all levels. Background load that hit "
     "the whole block cancels out. Bars are medians. Dashed lines mark steps that a permutation of the levels within "
@@ -44,10 +42,6 @@ _COURSES = (
     "zero (a difference) or a thick one lies within the grey band of the threshold (no difference that matters). "
     "Empty dots came later and were not used; arrows point to values outside the chart."
 )
-_ROUNDS = (
-    "Some visits with every slice: the environments took turns within seconds, so background load hit all of them "
-    "alike. A visit counts once, with the median of its rounds."
-)
 _TIMES = (
     "Some runs of each environment over their measured seconds, on one scale that starts at zero, unless the title "
     "says otherwise. Dips are often checkpoints."
@@ -55,8 +49,9 @@ _TIMES = (
 _MEANWHILE: Inline = (
     (
         "Medians over the runs of each environment, second by second, of runs longer than two minutes in longer "
-        "steps. The throughput has a triangle where a checkpoint began in any run. Up to eight courses follow. First "
-        "come those whose level clearly differs from the baseline's (rates are compared per transaction), the "
+        "steps: throughput, percentiles of latency if the driver reports them, and up to eight courses of host and "
+        "server. Marks below throughput and latency are from the servers' logs of all runs. Courses whose level "
+        "clearly differs from the baseline's come first (rates are compared per transaction), the "
         "farthest apart first, then those that move most. All courses are in the study's catalogue, in its table "
     ),
     Marked("series", "code"),
@@ -85,37 +80,17 @@ def step_section(answer: Answer) -> Section | None:
     return Section("Steps along ordered factors", (Paragraph(_STEPS, Tone.HELP), *blocks))
 
 
-def opens_details(answer: Answer) -> bool:
-    """Whether there are so few cells that their charts need not be folded away."""
-    return len(answer.study.plan.experiment.cells) <= _FEW_CELLS
-
-
-def drawable_cells(answer: Answer, *, marks: int, most: int) -> tuple[Cell, ...]:
-    """Of a very large study only so many cells, evenly chosen, that the file stays small.
-
-    Args:
-        answer: the study.
-        marks: marks that all cells together would need.
-        most: marks that there may be.
-    """
-    cells = answer.study.plan.experiment.cells
-    return tuple(spread(cells, max(1, most * len(cells) // max(1, marks))))
-
-
 def how_it_went(answer: Answer) -> tuple[Section, ...]:
     """How the verdicts came about, slices, seconds, host and server meanwhile, blocks: those that can be drawn."""
     plan = answer.study.plan
     cells = plan.experiment.cells
     panels = len(cells) * len(plan.experiment.environments)
-    rounds = sum(plan.design(cell.identity).rounds for cell in cells)
-    slices = drawable_cells(answer, marks=rounds * MOST_VISITS * len(plan.experiment.environments), most=_MOST_SLICES)
-    sliced = sum(plan.design(cell.identity).sliced for cell in cells)
     lines = drawable_cells(answer, marks=panels, most=MOST_PANELS)
     courses = drawable_cells(answer, marks=panels, most=_MOST_MEANWHILE)
     dots = drawable_cells(answer, marks=len(answer.study.runs), most=_MOST_DOTS)
     parts = (
         _courses(answer),
-        _folded(answer, "Turn by turn", _ROUNDS, draw_rounds, slices, of=sliced),
+        turn_section(answer),
         _folded(answer, "Over time", _TIMES, draw_over_time, lines),
         _folded(answer, "What host and server did meanwhile", _MEANWHILE, draw_meanwhile, courses),
         _folded(answer, "Block by block", _BLOCKS, draw_by_block, dots),
@@ -129,17 +104,14 @@ def _folded(
     explained: Inline,
     draw: Callable[[Answer, str, str], Figure | None],
     cells: Iterable[Cell],
-    *,
-    of: int = 0,
 ) -> Section | None:
-    """A chart for each cell, folded where there are many; None without any. `of` so many cells charts can be drawn."""
+    """A chart for each cell, folded where there are many; None without any."""
     experiment = answer.study.plan.experiment
     drawn = [draw(answer, cell.identity, name_cell(cell, experiment)) for cell in cells]
     figures = [figure for figure in drawn if figure is not None]
     if not figures:
         return None
-    whole = of or len(experiment.cells)
-    left = f" Only {len(figures)} of {whole} cells are drawn." if len(figures) < whole else ""
+    left = say_left_out(len(figures), len(experiment.cells))
     text = (*((explained,) if isinstance(explained, str) else explained), left)
     return Section(title, (Paragraph(text, Tone.HELP), *_fold(answer, figures)))
 

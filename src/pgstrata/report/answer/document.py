@@ -6,13 +6,7 @@ from pgstrata.compare.headlines import headline_comparisons
 from pgstrata.model.answer import ALL_CELLS, Answer
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.answer.causes import causes_section, flames_section, plans_section
-from pgstrata.report.answer.charts import (
-    MOST_PANELS,
-    drawable_cells,
-    how_it_went,
-    opens_details,
-    step_section,
-)
+from pgstrata.report.answer.charts import how_it_went, step_section
 from pgstrata.report.answer.environment_rows import (
     CellRows,
     arrange_cells,
@@ -22,6 +16,7 @@ from pgstrata.report.answer.environment_rows import (
 from pgstrata.report.answer.matrix import effects_matrix
 from pgstrata.report.answer.notes import cell_notes, floor_note, say_values
 from pgstrata.report.answer.projections import along_axes
+from pgstrata.report.answer.room import MOST_PANELS, drawable_cells, opens_details
 from pgstrata.report.answer.statements import make_profile
 from pgstrata.report.answer.surroundings import (
     measured_where,

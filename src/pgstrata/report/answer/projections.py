@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pgstrata.compare.factors.axes import find_groups
+from pgstrata.compare.factors.axes import FEWEST_LEVELS, find_groups
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import Cell
 from pgstrata.model.metrics import METRICS
@@ -20,7 +20,7 @@ from pgstrata.report.figures.projected import draw_projection
 from pgstrata.report.projections.choice import KindChoice, choose_projections
 from pgstrata.report.projections.design import find_projections, short_names
 from pgstrata.report.projections.estimates import Figures, gather_figures, has_figures
-from pgstrata.report.projections.model import CLIENTS, ENVIRONMENT, SCALE
+from pgstrata.report.projections.model import CLIENTS, ENVIRONMENT, PAIR, SCALE
 from pgstrata.report.sentences.load import ladder_sentences
 from pgstrata.report.sentences.names import count
 from pgstrata.report.sentences.projections import name_kind, say_choice
@@ -36,10 +36,12 @@ _BUFFERS: Final = "shared_buffers"
 def along_axes(answer: Answer, along: Sequence[str] = ()) -> tuple[Section, ...]:
     """The primary metric, median latency (else throughput) and differences along factors, clients and scale.
 
-    Nothing without an axis of three levels. `along` names axes all of whose charts are drawn, and no others.
+    Nothing without an axis of three levels. `along` names axes all of whose charts are drawn, and no others; these need
+    two levels.
     """
     figures = gather_figures(answer)
-    found = [each for each in find_projections(answer.study.plan.experiment) if has_figures(each, figures)]
+    fewest = PAIR if along else FEWEST_LEVELS
+    found = [each for each in find_projections(answer.study.plan.experiment, fewest) if has_figures(each, figures)]
     if not found:
         return ()
     kinds = choose_projections(found, along=along)
@@ -123,5 +125,7 @@ def _explanations(answer: Answer, figures: Figures, kinds: Sequence[KindChoice])
         f"Differences have the intervals of the comparisons, as whiskers or bands; the grey band is the threshold of "
         f"{render_threshold(experiment.threshold)}. Clients and scale are on logarithmic axes."
     )
+    if any(each.gapped for kind in kinds for each in kind.drawn):
+        yield "Dotted lines join two levels; between them nothing was measured."
     if any(kind.axis == SCALE for kind in kinds) and (said := say_outgrown(answer.study.plan)):
         yield f"Dashed lines: {'; '.join(said)}."

@@ -8,7 +8,7 @@ from itertools import chain, zip_longest
 from typing import Final
 
 from pgstrata.errors import UsageError
-from pgstrata.report.projections.model import Projection
+from pgstrata.report.projections.model import PAIR, Projection, UndrawnAxis
 from pgstrata.report.sentences.names import name_factor
 
 MOST_CHARTS: Final = 36
@@ -68,16 +68,34 @@ def axis_names(projections: Sequence[Projection]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name_factor(each.axis) for each in projections))
 
 
-def find_axes(projections: Sequence[Projection], asked: Sequence[str]) -> tuple[str, ...]:
+def find_axes(
+    projections: Sequence[Projection], asked: Sequence[str], undrawn: Sequence[UndrawnAxis] = ()
+) -> tuple[str, ...]:
     """The axes that are `asked` for, by either form of their names.
 
+    Args:
+        projections: all that can be drawn.
+        asked: what the reader wrote.
+        undrawn: axes of the study that cannot be drawn.
+
     Raises:
-        UsageError: there is no such axis.
+        UsageError: there is no such axis, or it cannot be drawn; the error says why.
     """
     names = {form: each.axis for each in projections for form in (each.axis, name_factor(each.axis))}
+    lacking = {form: each for each in undrawn for form in (each.axis, name_factor(each.axis))}
     for each in asked:
         if each not in names:
             known = ", ".join(axis_names(projections))
-            remedy = f"use one of {known}" if known else "no axis of this study has three levels: leave the option out"
-            raise UsageError(f"there is no axis {each!r} with three levels", where="--along", remedy=remedy)
+            remedy = f"use one of {known}" if known else "no axis of this study has two levels: leave the option out"
+            said = say_undrawn(lacking[each]) if each in lacking else f"this study has no axis {each!r}"
+            raise UsageError(said, where="--along", remedy=remedy)
     return tuple(dict.fromkeys(names[each] for each in asked))
+
+
+def say_undrawn(axis: UndrawnAxis) -> str:
+    """Why an axis has no chart, as an error says it."""
+    name = name_factor(axis.axis)
+    if len(axis.levels) < PAIR:
+        level = axis.levels[0] if axis.levels else "none"
+        return f"{name} has one level in this study ({level}), so nothing can be drawn along it"
+    return f"no chart along {name}: no two environments or cells differ in it alone, so it would show other differences"

@@ -1,4 +1,4 @@
-"""Which projections an experiment has: every axis of at least three levels, with each series that crosses it."""
+"""Which projections an experiment has: every axis of enough levels, with each series that crosses it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,42 @@ from dataclasses import dataclass
 from pgstrata.compare.factors.axes import FEWEST_LEVELS, find_groups
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.levels import order_levels
-from pgstrata.report.projections.model import CLIENTS, ENVIRONMENT, SCALE, Curve, Place, Projection
+from pgstrata.report.projections.model import (
+    CLIENTS,
+    ENVIRONMENT,
+    PAIR,
+    SCALE,
+    Curve,
+    Place,
+    Projection,
+    UndrawnAxis,
+)
 from pgstrata.report.sentences.names import count, name_environment, name_factor, say_rate
 
 
-def find_projections(experiment: Experiment) -> tuple[Projection, ...]:
-    """All of them, kind by kind: factors first, then clients, then scale; each kind in the order of the cells."""
-    factors = [factor for each in experiment.factors for factor in _along_factor(experiment, each)]
-    return (*factors, *_along_cells(experiment, CLIENTS), *_along_cells(experiment, SCALE))
+def find_projections(experiment: Experiment, fewest: int = FEWEST_LEVELS) -> tuple[Projection, ...]:
+    """All of them, kind by kind: factors first, then clients, then scale; each kind in the order of the cells.
+
+    Args:
+        experiment: environments and cells.
+        fewest: levels that an axis has at least, `PAIR` or more.
+    """
+    factors = [found for each in experiment.factors for found in _along_factor(experiment, each, fewest)]
+    return (*factors, *_along_cells(experiment, CLIENTS, fewest), *_along_cells(experiment, SCALE, fewest))
+
+
+def find_undrawn(experiment: Experiment) -> tuple[UndrawnAxis, ...]:
+    """Axes that have no projection of even two levels, with what they lack."""
+    drawn = {each.axis for each in find_projections(experiment, PAIR)}
+    found: dict[str, list[str]] = {CLIENTS: [str(cell.clients) for cell in experiment.cells]}
+    found[SCALE] = [str(cell.scale) for cell in experiment.cells if cell.data is None]
+    for level in (level for each in experiment.environments for level in each.levels):
+        found.setdefault(level.factor, []).append(level.value)
+    return tuple(
+        UndrawnAxis(axis=axis, levels=tuple(dict.fromkeys(levels)))
+        for axis, levels in found.items()
+        if axis not in drawn
+    )
 
 
 def short_names(experiment: Experiment) -> Mapping[str, str]:
@@ -56,12 +84,12 @@ def _level(cell: Cell, axis: str) -> int:
     return cell.clients if axis == CLIENTS else cell.scale
 
 
-def _along_cells(experiment: Experiment, axis: str) -> Iterator[Projection]:
+def _along_cells(experiment: Experiment, axis: str, fewest: int) -> Iterator[Projection]:
     """Clients or scale along x, a curve for each environment."""
     names = short_names(experiment)
     for cells in group_cells(experiment, axis):
         numbers = tuple(_level(cell, axis) for cell in cells)
-        if len(set(numbers)) < FEWEST_LEVELS:
+        if len(set(numbers)) < fewest:
             continue
         curves = tuple(
             Curve(
@@ -83,11 +111,14 @@ class _Rung:
     environments: Mapping[str, str]
 
 
-def _along_factor(experiment: Experiment, factor: str) -> Iterator[Projection]:
-    """Levels of a factor along x: a curve for each number of clients, each scale, and each level of other factors."""
+def _along_factor(experiment: Experiment, factor: str, least: int) -> Iterator[Projection]:
+    """Levels of a factor along x: a curve for each number of clients, each scale, and each level of other factors.
+
+    Nothing where no two environments differ in this factor alone: a line would join what differs in others, too.
+    """
     groups = find_groups(experiment, factor)
     levels = order_levels(factor, tuple(dict.fromkeys(level for group in groups for level in group)))
-    if len(levels) < FEWEST_LEVELS:
+    if len(levels) < least or max(map(len, groups)) < PAIR:
         return
     rungs = [_Rung(rest=_say_rest(experiment, factor, group), environments=group) for group in groups]
     for series, fewest in ((CLIENTS, 1), (SCALE, 2)):

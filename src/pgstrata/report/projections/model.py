@@ -8,6 +8,8 @@ from typing import Final
 CLIENTS: Final = "clients"
 SCALE: Final = "scale"
 ENVIRONMENT: Final = "environment"
+PAIR: Final = 2
+"""Levels of an axis that is drawn only where it is asked for: nobody knows what lies between them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,11 @@ class Projection:
     numbers: tuple[int, ...] = ()
 
     @property
+    def gapped(self) -> bool:
+        """Whether it has two numbers of clients, or two scales, between which nothing was measured."""
+        return len(self.numbers) == PAIR
+
+    @property
     def kind(self) -> tuple[str, str]:
         """Axis and series: charts of one kind are read side by side."""
         return self.axis, self.series
@@ -60,3 +67,11 @@ class Projection:
         """All cells that it shows, each once."""
         found = (place.cell for curve in self.curves for place in curve.places if place is not None)
         return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndrawnAxis:
+    """An axis that cannot be drawn: it has one of `levels`, or no two environments or cells differ in it alone."""
+
+    axis: str
+    levels: tuple[str, ...]
