@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import select
 import socket
+from contextlib import suppress
 from typing import Final
 
 _MOST: Final = 8
@@ -30,7 +31,7 @@ class Greeting:
         poller = select.poll()
         for descriptor in self._connections:
             poller.register(descriptor, select.POLLIN)
-        return any([self._is_greeted(descriptor) for descriptor, _ in poller.poll(seconds * 1000)])
+        return any(self._is_greeted(descriptor) for descriptor, _ in poller.poll(seconds * 1000))
 
     def close(self) -> None:
         """Give all connections up."""
@@ -50,11 +51,9 @@ class Greeting:
     def _is_greeted(self, descriptor: int) -> bool:
         """What says anything else, or is closed by the guest, is given up."""
         connection = self._connections[descriptor]
-        try:
+        with suppress(OSError):
             if connection.recv(len(_SSH)) == _SSH:
                 return True
-        except OSError:
-            pass
         del self._connections[descriptor]
         connection.close()
         return False
