@@ -42,6 +42,7 @@ from perf import measure_perf
 from readability import measure_readability
 from real_noise import measure_real_noise
 from recorder import measure_recorder
+from recording import measure_recording
 from remote import measure_remote
 from reset import measure_reset
 from rounds import measure_rounds
@@ -83,6 +84,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "perf": measure_perf,
     "watching": measure_watching,
     "recorder": measure_recorder,
+    "recording": measure_recording,
     "scraping": measure_scraping,
     "serve": measure_serving,
     "correlate": measure_correlate,

@@ -86,7 +86,7 @@ class Moments:
             self.visits.append(Visit(ssh=self.reached - begun, server=self.answered - begun, transaction=now - begun))
 
     def timed(self, start: Callable[..., None]) -> Callable[..., None]:
-        """`VirtualMachine.start`, which ends when ssh can log in."""
+        """`VirtualMachine.start`, which ends when the guest's sshd answers."""
 
         def starting(vm: VirtualMachine, *arguments: Any, **named: Any) -> None:
             start(vm, *arguments, **named)

@@ -19,20 +19,23 @@ from pgstrata.hosts.ssh import SshHost, open_ssh
 from pgstrata.hosts.tree import send_tree
 
 PAIRS = int(os.environ.get("PAIRS") or 7)
-SCALE = 40
+# Names of datasets with their scales: with the server's own catalogues some tens of MiB, and some hundreds.
+DATASETS = {"a small dataset": 1, "a dataset": 25}
 
 
 def measure_dataset_transfer() -> Iterator[Figure]:
-    """Ratio of rates for the files of a pgbench database, and for an installation of PostgreSQL."""
+    """Ratio of rates for an installation of PostgreSQL and for the files of a small and a larger pgbench database."""
     with far_rig() as rig:
         if rig is None:
             return
-        with one_server(SCALE) as up:
-            dataset, installation = rig.work / "dataset", Path(up.server.build.prefix)
-            shutil.copytree(up.dataset, dataset)
+        folders: dict[str, Path] = {}
+        for name, scale in DATASETS.items():
+            with one_server(scale) as up:
+                folders["an installation"] = Path(up.server.build.prefix)
+                folders[name] = Path(shutil.copytree(up.dataset, rig.work / f"scale-{scale}"))
         host = open_ssh(rig.far.destination, run=str(rig.work / "run"), config=rig.far.config)
         try:
-            for name, folder in (("a dataset", dataset), ("an installation", installation)):
+            for name, folder in folders.items():
                 yield measure_sending(host, folder, rig.work / "target", f"dataset-transfer: {name}")
         finally:
             host.close()

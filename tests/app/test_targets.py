@@ -43,7 +43,11 @@ class Losing(MachineTarget):
         return "build"
 
     def _servers_there(self):
-        return SimpleNamespace(client_tools=lambda: self.hosts.said.append(("tools", self.spec.text)))
+        return SimpleNamespace(client_tools=self._find_tools)
+
+    def _find_tools(self, *, tls):
+        self.hosts.said.append(("tools", self.spec.text))
+        return f"tools, tls {tls}"
 
     def _look(self):
         self.hosts.said.append(("look", self.spec.text))
@@ -119,3 +123,14 @@ def test_one_that_was_lost_is_looked_at_again():
     made.ready()
     made.observe()
     assert made.hosts.said == [("look", "ssh:db1"), ("reopen", "ssh:db1"), ("look", "ssh:db1")]
+
+
+def test_the_tools_of_clients_are_sent_once_whatever_is_lost_or_booted_later():
+    made = target()
+    made.provision()
+    made.reopen()
+    assert made.client_tools() == made._tools_there() == "tools, tls False"
+    made.tls = True
+    assert made.client_tools() == "tools, tls True"
+    assert made.client_tools() == "tools, tls True"
+    assert made.hosts.said.count(("tools", "ssh:db1")) == 2

@@ -2,12 +2,13 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
 
 import pytest
 
-from pgstrata.hosts.lanes import ThreadLanes, waiting
+from pgstrata.hosts.lanes import ThreadLanes, wait_for, waiting
 from pgstrata.system import users
 
 LIMIT = 20.0
@@ -132,3 +133,32 @@ def test_the_turn_is_kept_while_the_process_acts_as_somebody_else(monkeypatch):
 def test_outside_of_lanes_nothing_is_given_away():
     with waiting():
         pass
+
+
+def test_a_child_is_waited_for_until_it_ends_or_until_time_is_up():
+    child = subprocess.Popen(["sh", "-c", "read line; exit 3"], stdin=subprocess.PIPE)
+    with pytest.raises(subprocess.TimeoutExpired):
+        wait_for(child, 0.01)
+    child.stdin.close()
+    assert wait_for(child, LIMIT) == 3
+    # it is no child any more
+    assert wait_for(child) == 3
+
+
+def test_others_have_their_turn_while_a_child_is_waited_for():
+    child, seen = subprocess.Popen(["sh", "-c", "read line"], stdin=subprocess.PIPE), []
+
+    def wait():
+        seen.append("waits")
+        wait_for(child, LIMIT)
+        seen.append("has waited")
+
+    def end():
+        while "waits" not in seen:
+            with waiting():
+                time.sleep(0.001)
+        seen.append("ends it")
+        child.stdin.close()
+
+    ThreadLanes()([wait, end])
+    assert seen == ["waits", "ends it", "has waited"]

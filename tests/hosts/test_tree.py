@@ -8,11 +8,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pgstrata.errors import CommandFailedError, DiskFullError, HostFileError, HostLostError, HostNotFitError
+from pgstrata.hosts import tree as sending
 from pgstrata.hosts.elf import foreign_architecture
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.shell import ShellHost
@@ -259,14 +261,18 @@ def test_a_link_that_vanishes_meanwhile_is_a_lost_host(here, rig, tree, folder, 
     assert not (folder / "x").exists()
 
 
-# --------------------------------------------------------------------------------------------- single files
+# ------------------------------------------------------------------------------------- without a connection
 
 
 class There(LocalHost):
-    """This machine as if it were behind ssh."""
+    """This machine as if it were behind ssh; `change` is what a session's script becomes."""
+
+    def __init__(self):
+        super().__init__()
+        self.change = lambda script: script
 
     def session(self, words):
-        return words
+        return tuple(self.change(word) for word in words)
 
 
 @pytest.fixture
@@ -274,6 +280,100 @@ def there():
     host = There()
     yield host
     host.close()
+
+
+@pytest.mark.parametrize("thorough", [1 << 28, 1])
+def test_a_tree_is_read_there_and_compared_whatever_its_size(here, there, tree, folder, monkeypatch, thorough):
+    monkeypatch.setattr(sending, "_THOROUGH", thorough)
+    target = folder / "to" / "there"
+    sent = send_tree(here, there, str(tree), str(target))
+    assert sent.sent
+    assert len(sent.digest) == 64
+    assert look(target) == look(tree)
+    assert names(target.parent) == ["there"]
+    again = send_tree(here, there, str(tree), str(target))
+    assert (again.sent, again.digest, again.bytes) == (False, sent.digest, sent.bytes)
+
+
+@pytest.mark.parametrize("thorough", [1 << 28, 1])
+@pytest.mark.parametrize(
+    "accident",
+    ["echo more >>nothing", r"""printf CONTENT >"it's a \ file" """, "rm nothing", "touch new", "chmod 644 nothing"],
+)
+def test_what_is_other_than_what_was_sent_is_not_taken(here, there, tree, folder, monkeypatch, thorough, accident):
+    unpacked = '[ "$reader" != none ]'
+    monkeypatch.setattr(sending, "_THOROUGH", thorough)
+    there.change = lambda script: script.replace(unpacked, f"{accident}\n{unpacked}")
+    with pytest.raises(HostFileError, match="what arrived is not what was sent"):
+        send_tree(here, there, str(tree), str(folder / "to" / "there"))
+    assert names(folder / "to") == []
+
+
+def test_what_another_attempt_left_half_sent_is_removed_first(here, there, tree, folder):
+    left = folder / "to" / ".there.part"
+    left.mkdir(parents=True)
+    (left / "half").write_bytes(b"of a file")
+    assert send_tree(here, there, str(tree), str(folder / "to" / "there")).sent
+    assert look(folder / "to" / "there") == look(tree)
+    assert names(folder / "to") == ["there"]
+
+
+def test_a_session_that_fails_leaves_nothing_and_says_why(here, there, tree, folder):
+    there.change = lambda script: script.replace("tar -b", "echo 'no way' >&2; exit 7; tar -b")
+    with pytest.raises(CommandFailedError, match="tar ended with exit code 7") as caught:
+        send_tree(here, there, str(tree), str(folder / "to" / "there"))
+    assert "no way" in str(caught.value)
+    assert names(folder / "to") == []
+
+
+def test_nothing_is_unpacked_when_whoever_sends_has_gone(there, folder):
+    words = there.session(("sh", "-c", sending._UNPACK, "sh", str(folder)))
+    for said in (b"", b"cat", b"\n"):
+        assert subprocess.run(words, input=said, check=False).returncode == 1
+
+
+@pytest.mark.parametrize("reader", ["cat", "cksum"])
+def test_each_difference_between_two_trees_makes_another_digest(here, folder, reader):
+    def digest():
+        return here.run(sending._digest_command(str(made), reader)).text.split()[0]
+
+    made = folder / "tree"
+    made.mkdir()
+    (made / "a").write_bytes(b"12")
+    (made / "b").write_bytes(b"34")
+    (made / "link").symlink_to("a")
+    seen = [digest()]
+    for change in (
+        lambda: (made / "a").write_bytes(b"21"),
+        lambda: ((made / "a").write_bytes(b"213"), (made / "b").write_bytes(b"4")),
+        lambda: (made / "a").chmod(0o600),
+        lambda: ((made / "link").unlink(), (made / "link").symlink_to("b")),
+        lambda: (made / "b").rename(made / "c"),
+        lambda: (made / "folder").mkdir(),
+        lambda: (made / "empty").touch(),
+        lambda: (made / "line\nbreak").touch(),
+    ):
+        change()
+        seen.append(digest())
+    assert len(set(seen)) == len(seen)
+    assert digest() == seen[-1]
+
+
+def test_a_digest_is_the_same_with_openssl_and_without(here, tree, folder):
+    (folder / "bin").mkdir()
+    for name in ("sh", "find", "sort", "xargs", "cat", "sha256sum"):
+        (folder / "bin" / name).symlink_to(shutil.which(name))
+    command = sending._digest_command(str(tree), "cat")
+    found = {
+        here.run(replace(command, environment={"PATH": path})).text.split()[0]
+        for path in (os.environ["PATH"], str(folder / "bin"))
+    }
+    listing = sending._DIGEST.partition("} |")[0] + "}"
+    listed = here.run(replace(command, argv=("sh", "-c", listing, "sh", str(tree), "cat")))
+    assert found == {hashlib.sha256(listed.stdout).hexdigest()}
+
+
+# --------------------------------------------------------------------------------------------- single files
 
 
 @pytest.mark.parametrize("name", ["prod.dump", "it's a \\ file", "-x", "--checkpoint-action=exec=false", "ünïcode"])

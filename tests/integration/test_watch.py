@@ -226,10 +226,43 @@ def test_without_rights_or_the_extension_the_recorder_says_what_it_cannot_see(sa
     assert "the extension pg_stat_statements is not in this database" in done.stderr
 
 
+def test_a_server_without_a_free_connection_is_told_and_waited_for(sandbox, shop, tmp_path):
+    ask(shop, "postgres", "CREATE ROLE crowded LOGIN PASSWORD 'canary-pw-7391' IN ROLE pg_monitor CONNECTION LIMIT 1")
+    place = dsn(shop, "watched").replace("user=boss", "user=crowded")
+    query = "SELECT count(*), min(pid) FROM pg_stat_activity WHERE usename = 'crowded'"
+    words = [sys.executable, "-m", "pgstrata", "watch", place, "--archive", str(tmp_path / "archive")]
+    recorder = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=sandbox.environ)
+    try:
+        while "recording PostgreSQL" not in (told := recorder.stderr.readline()):
+            assert told, "it ended before it began"
+        ((sessions, pid),) = ask(shop, "watched", query)
+        assert sessions == "1", "one connection is enough"
+        ask(shop, "postgres", "ALTER ROLE crowded CONNECTION LIMIT 0")
+        refused = here(sandbox, "watch", place, "--archive", tmp_path / "other", "--duration", "1s")
+        ask(shop, "watched", f"SELECT pg_terminate_backend({pid})")
+        while "connection lost" not in (told := recorder.stderr.readline()):
+            assert told, "it ended instead of waiting"
+        time.sleep(1.5)
+        assert ask(shop, "watched", query)[0][0] == "0"
+        ask(shop, "postgres", "ALTER ROLE crowded CONNECTION LIMIT 5")
+        while "connected again after" not in (told := recorder.stderr.readline()):
+            assert told, "it ended instead of waiting"
+    finally:
+        recorder.kill()
+        recorder.communicate()
+        deadline = time.monotonic() + 20
+        while ask(shop, "watched", query)[0][0] != "0" and time.monotonic() < deadline:
+            time.sleep(0.2)
+        ask(shop, "postgres", "DROP ROLE crowded")
+    assert refused.returncode == 1
+    assert "too many connections for role" in refused.stderr
+    assert "\n  -> " in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--from", "2020-01-01T10:00", "--to", "2020-01-01T11:00"), 1, "nothing is recorded from"),
+        (("--from", "2020-01-01T10:00", "--to", "2020-01-01T11:00"), 1, "it has nothing from"),
         (("--from", "soon"), 2, "'soon' is not a time"),
         (("--format", "pdf"), 2, "'pdf' is not a valid format"),
     ],

@@ -85,6 +85,7 @@ class MachineTarget:
     sides: Mapping[tuple[HostSpec, ...], ClientSide] = field(default_factory=dict)
     tls: bool = False
     _builds: dict[str, Build] = field(init=False, default_factory=dict)
+    _tools: dict[bool, Build] = field(init=False, default_factory=dict)
     _sent: SentServers | None = field(init=False, default=None)
     _observed: ServerHost | None = field(init=False, default=None)
     _boots: HostBoots | VmBoots | OwnBoots | None = field(init=False, default=None)
@@ -109,7 +110,7 @@ class MachineTarget:
                 known[text] = self._persist(partial(self._resolve, environment, server))
             self._builds[environment.name] = known[text]
         if own:
-            self._persist(lambda: self._servers_there().client_tools())
+            self._persist(self._tools_there)
         return self._builds
 
     def provision_client(self) -> None:
@@ -120,7 +121,13 @@ class MachineTarget:
 
     def client_tools(self) -> Build:
         """The build on that machine with psql and the programs of drivers, for its clients."""
-        return self._servers_there().client_tools(tls=self.tls)
+        return self._tools_there(tls=self.tls)
+
+    def _tools_there(self, *, tls: bool = False) -> Build:
+        """They are sent and compared once, as servers are: a reboot changes no file of theirs."""
+        if tls not in self._tools:
+            self._tools[tls] = self._servers_there().client_tools(tls=tls)
+        return self._tools[tls]
 
     def note_clock(self, clocks: ClockOffset) -> None:
         """Note if the clock of another machine is wrong."""
@@ -306,7 +313,7 @@ class MachineTarget:
         sql, tools, recipe = self.sql, self.tools, make_recipe()
         if opened.spec.remote:
             assert isinstance(opened.host, SshHost)
-            tools = self._servers_there().client_tools()
+            tools = self._tools_there()
             sql = PsqlSql(opened.host, tools)
             recipe = make_recipe(partial(bring_file, self.client, opened.host))
         return ClusterDatasets(

@@ -88,11 +88,11 @@ def try_image(name: str, *, kernel: str, tell: Callable[[str], None]) -> str:
         begun = machine.clock.monotonic()
         try:
             vm.start(Boot(kernel=kernel))
-            taken = machine.clock.monotonic() - begun
             with (
                 make_socket_folder() as run,
                 closing(open_ssh(vm.destination, run=run, config=vm.ssh_config)) as transport,
             ):
+                taken = machine.clock.monotonic() - begun
                 said = transport.run(Command(argv=("uname", "-sr"))).text.strip()
             return f"{said}, reached by ssh after {taken:.1f} s ({vm.acceleration().name.lower()})"
         finally:

@@ -10,7 +10,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Final
 
@@ -22,6 +22,7 @@ from pgstrata.hosts.lanes import wait_for
 from pgstrata.hosts.local_process import kill_group, start
 from pgstrata.hosts.ssh import SshHost
 from pgstrata.ports.host import Command, Completed, Host, StopSignal
+from pgstrata.ports.steps import finish
 
 _LONG: Final = 7200.0
 _LAST_WORDS: Final = 65536
@@ -30,25 +31,11 @@ _PIPE: Final = 1 << 20
 
 # What is not there has its name said; then the architecture.
 _SURVEY: Final = """
-for program in cksum cut find sha256sum sort tar xargs; do
+for program in cksum find sha256sum sort tar xargs; do
     command -v "$program" >/dev/null 2>&1 || echo "missing $program"
 done
 echo "machine $(uname -m)"
 """
-
-# One sum for kinds, modes, links, names and contents; a file that cannot be read makes another one.
-_DIGEST: Final = r"""
-export LC_ALL=C
-cd -- "$1" || exit
-{
-    find . -printf '%y %m %l %p\0' | sort -z
-    find . -type f -print0 | sort -z | xargs -0 -r "$2" 2>&1
-} | sha256sum | cut -d ' ' -f 1
-"""
-
-# What is larger, which no installation is, has its contents checked by POSIX's CRC of each file: SHA-256 would take
-# half as long again as sending. ssh itself lets nobody change them on their way; what is left are accidents.
-_THOROUGH: Final = 256 << 20
 
 # Names in bin/, each ended by a NUL, then a line with the first bytes of each: three processes, not three for each.
 _HEADERS: Final = r"""
@@ -59,12 +46,43 @@ find "$@" -printf '%f\0' | sort -z
 find "$@" -printf '%f\0' | sort -z | xargs -0 -r head -q -c 20 -- | od -An -v -w20 -tx1
 """
 
+# A session begins slowly, so it is begun before the folder is there. The first line that it gets says that the folder
+# is there and empty, and how it is read in the end. `read` takes no byte of what follows that line.
+_UNPACK: Final = r"""
+IFS= read -r reader && [ -n "$reader" ] || exit 1
+cd -- "$1" || exit
+tar -b 512 --no-same-owner -xpf - || exit
+[ "$reader" != none ] || exit 0
+set -- "$1" "$reader"
+"""
+
+# One sum for kinds, modes, sizes, links, names and contents; a file that cannot be read makes another one. Sizes tell
+# where each content ends, and an empty entry tells where the list does. openssl uses the instructions that CPUs have
+# for SHA-256; sha256sum is for hosts without openssl, which has read nothing then.
+_DIGEST: Final = r"""
+export LC_ALL=C
+cd -- "$1" || exit
+{
+    find . -type f -printf '%y %m %s %p\0' -o -printf '%y %m %l %p\0' | sort -z
+    printf '\0'
+    find . -type f -print0 | sort -z | xargs -0 -r "$2" -- 2>&1
+} | { openssl dgst -sha256 -r 2>/dev/null || sha256sum; }
+"""
+_CONTENTS: Final = "cat"
+_CHECKSUMS: Final = "cksum"
+_NOTHING: Final = "none"
+
+# What is larger, which no installation is, has its contents checked by POSIX's CRC of each file: on CPUs without
+# instructions for it, SHA-256 would take half as long again as sending. ssh itself lets nobody change the contents on
+# their way; what is left are accidents.
+_THOROUGH: Final = 256 << 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentTree:
     """A tree that is over there, `bytes` as du counts them; `sent` is False where it was there already.
 
-    `digest` is the SHA-256 of all its names, kinds, modes and sums of contents.
+    `digest` is the SHA-256 of all its names, kinds, modes and sizes, and of its contents or their checksums.
     """
 
     digest: str
@@ -90,23 +108,18 @@ def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> Sen
         HostFileError: `target_path` is there and is something else, or what arrived is not what was sent.
         HostLostError, CommandFailedError: it was cut; tar failed.
     """
-    machine = _survey(target)
-    _refuse_foreign(source, path, machine, target.name)
-    size = int(source.run(Command(argv=("du", "-sb", "--", path))).text.split()[0])
     if target.exists(target_path):
-        digest = _digest(source, _digest_command(path, size))
-        if digest != _digest(target, _digest_command(target_path, size)):
-            remedy = "remove it if pgstrata sent it there and something has changed it since"
-            raise HostFileError("there is something else already", where=f"{target.name}:{target_path}", remedy=remedy)
-        return SentTree(digest=digest, bytes=size, sent=False)
-    if target.free_bytes(target_path) < size:
-        raise failures.disk_full(f"{target.name}:{target_path}", (f"{size} bytes are to be sent there",))
+        return _compare(source, target, path, target_path)
     folder, _, name = target_path.rpartition("/")
     part = f"{folder}/.{name}.part"
-    target.remove_tree(part)
-    target.make_folder(part)
     try:
-        digest = _send(source, target, path, part, size)
+        with _receiving(target, part) as receiver:
+            size = _require_fit(source, target, path)
+            if target.free_bytes(target_path) < size:
+                raise failures.disk_full(f"{target.name}:{target_path}", (f"{size} bytes are to be sent there",))
+            target.remove_tree(part)
+            target.make_folder(part)
+            digest = _send(source, receiver, path, _reader_for(size))
         target.rename(part, target_path)
     except BaseException:
         with suppress(PgstrataError):
@@ -137,7 +150,10 @@ def send_file(source: Host, target: SshHost, path: str, folder: str) -> str:
         raise failures.disk_full(f"{target.name}:{folder}", (f"{size} bytes are to be sent there",))
     parent, _, name = path.rpartition("/")
     options = ("-C", parent or "/", "-b", "512", "--mode=u+rwX", "-hcf", "-")
-    _stream(source, target, Command(argv=("tar", *options, "--", name)), folder)
+    packing = Command(argv=("tar", *options, "--", name))
+    with _receiving(target, folder) as receiver, receiver.feeding(source, packing, _NOTHING) as packed:
+        receiver.finish()
+        packed.finish(packing, source)
     return f"{folder}/{name}"
 
 
@@ -150,8 +166,22 @@ def _survey(target: Host) -> str:
     return lines[-1].removeprefix("machine ")
 
 
-def _refuse_foreign(source: Host, path: str, machine: str, target: str) -> None:
-    *names, headers = source.run(Command(argv=("sh", "-c", _HEADERS, "sh", path))).text.split("\0")
+def _require_fit(source: Host, target: Host, path: str) -> int:
+    """Bytes of a folder as du counts them; HostNotFitError if that host lacks programs, or cannot run those in bin/."""
+    with (
+        closing(source.running(Command(argv=("du", "-sb", "--", path)))) as counting,
+        closing(source.running(Command(argv=("sh", "-c", _HEADERS, "sh", path)))) as reading,
+    ):
+        next(counting)
+        next(reading)
+        machine = _survey(target)
+        _refuse_foreign(finish(reading).text, path, machine, target.name)
+        return int(finish(counting).text.split()[0])
+
+
+def _refuse_foreign(said: str, path: str, machine: str, target: str) -> None:
+    """`said`: what `_HEADERS` prints."""
+    *names, headers = said.split("\0")
     for program, header in zip(names, headers.splitlines(), strict=False):  # one may have gone meanwhile
         if built_for := foreign_architecture(bytes.fromhex(header), machine):
             what = f"{path}/bin/{program} is a program for {built_for}, and that host is {machine}"
@@ -159,45 +189,50 @@ def _refuse_foreign(source: Host, path: str, machine: str, target: str) -> None:
             raise HostNotFitError(what, where=target, remedy=remedy)
 
 
-def _digest(host: Host, command: Command) -> str:
-    return host.run(command, timeout=_LONG).text.strip()
+def _reader_for(size: int) -> str:
+    return _CONTENTS if size < _THOROUGH else _CHECKSUMS
 
 
-def _digest_command(path: str, size: int) -> Command:
-    return Command(argv=("sh", "-c", _DIGEST, "sh", path, "sha256sum" if size < _THOROUGH else "cksum"))
+def _digest_command(path: str, reader: str) -> Command:
+    return Command(argv=("sh", "-c", _DIGEST, "sh", path, reader))
 
 
-def _send(source: Host, target: SshHost, path: str, part: str, size: int) -> str:
+def _digest_in(said: str) -> str:
+    """openssl and sha256sum print the digest first, then a name for what they have read."""
+    return said.partition(" ")[0].strip()
+
+
+def _compare(source: Host, target: Host, path: str, target_path: str) -> SentTree:
+    """What is there already, read on both sides at once; HostFileError if it is something else."""
+    size = _require_fit(source, target, path)
+    reader = _reader_for(size)
+    with closing(source.running(_digest_command(path, reader), timeout=_LONG)) as summing:
+        next(summing)
+        there = _digest_in(target.run(_digest_command(target_path, reader), timeout=_LONG).text)
+        here = _digest_in(finish(summing).text)
+    if here != there:
+        remedy = "remove it if pgstrata sent it there and something has changed it since"
+        raise HostFileError("there is something else already", where=f"{target.name}:{target_path}", remedy=remedy)
+    return SentTree(digest=here, bytes=size, sent=False)
+
+
+def _send(source: Host, receiver: _Receiver, path: str, reader: str) -> str:
     """Send and compare; the digest."""
-    # Here the sum is made meanwhile, where sending leaves the CPU time for it.
-    summing = Command(argv=("nice", "-n", "19", *_digest_command(path, size).argv))
     packing = Command(argv=("tar", "-C", path, "-b", "512", "-cf", "-", "."))
-    with _started(summing, UserAccount.load(source.user)) as summed:
-        _stream(source, target, packing, part)
-        there = _digest(target, _digest_command(part, size))
-        # one line, which the pipe holds
-        summed.check(summing, source)
-        here = summed.output.read().decode().strip()
+    # Here the sum is made meanwhile, where sending leaves the CPU time for it.
+    summing = Command(argv=("nice", "-n", "19", *_digest_command(path, reader).argv))
+    with (
+        receiver.feeding(source, packing, reader) as packed,
+        _started(summing, UserAccount.load(source.user)) as summed,
+    ):
+        there = _digest_in(receiver.finish())
+        packed.finish(packing, source)
+        here = _digest_in(summed.finish(summing, source))
     if here != there:
         remedy = "see that nothing changes it meanwhile, then give the same command again"
-        raise HostFileError("what arrived is not what was sent", where=f"{target.name}:{part}", remedy=remedy)
+        where = f"{receiver.target.name}:{receiver.folder}"
+        raise HostFileError("what arrived is not what was sent", where=where, remedy=remedy)
     return here
-
-
-def _stream(source: Host, target: SshHost, packing: Command, folder: str) -> None:
-    """What a tar here writes, unpacked in a folder over there."""
-    unpacking = Command(argv=("tar", "-C", folder, "-b", "512", "--no-same-owner", "-xpf", "-"))
-    session = Command(argv=target.session(unpacking.argv))
-    with _started(packing, UserAccount.load(source.user)) as packed:
-        pipe = packed.output
-        with suppress(PermissionError):  # the user's share of large pipes is used up
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
-        with _started(session, UserAccount.load(None), stdin=pipe.fileno(), stdout=subprocess.DEVNULL) as unpacked:
-            pipe.close()  # or tar would never hear that nobody reads any more
-            if wait_for(unpacked.child) == _CONNECTION_FAILED:
-                target.clock()  # raises what has happened, if the connection is gone
-            unpacked.check(unpacking, target)
-        packed.check(packing, source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,13 +242,8 @@ class _Started:
     child: subprocess.Popen[bytes]
     errors: IO[bytes]
 
-    @property
-    def output(self) -> IO[bytes]:
-        assert self.child.stdout is not None
-        return self.child.stdout
-
-    def check(self, command: Command, host: Host) -> None:
-        """Wait for its end; CommandFailedError, DiskFullError if it failed."""
+    def finish(self, command: Command, host: Host) -> str:
+        """Wait for its end; what it said, which a pipe holds. CommandFailedError, DiskFullError if it failed."""
         try:
             code = wait_for(self.child, _LONG)
         except subprocess.TimeoutExpired:
@@ -222,6 +252,45 @@ class _Started:
             self.errors.seek(max(0, self.errors.seek(0, os.SEEK_END) - _LAST_WORDS))
             completed = Completed(code=code, stdout=b"", stderr=self.errors.read())
             raise failures.command_failed(command, completed, host=host.name)
+        return "" if self.child.stdout is None else self.child.stdout.read().decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Receiver:
+    """A session over there that unpacks into `folder` what comes through `pipe`, and then reads it."""
+
+    target: SshHost
+    folder: str
+    session: _Started
+    pipe: IO[bytes]
+
+    @contextmanager
+    def feeding(self, source: Host, packing: Command, reader: str) -> Iterator[_Started]:
+        """Start a tar here whose output goes there. The folder is there and empty; `reader` reads it in the end."""
+        with suppress(BrokenPipeError):  # the session has ended, which says why
+            self.pipe.write(f"{reader}\n".encode())
+        with _started(packing, UserAccount.load(source.user), stdout=self.pipe.fileno()) as packed:
+            self.pipe.close()  # or tar over there would never hear that nothing more comes
+            yield packed
+
+    def finish(self) -> str:
+        """Wait until all is unpacked and read there; what the session said of it."""
+        if wait_for(self.session.child) == _CONNECTION_FAILED:
+            self.target.clock()  # raises what has happened, if the connection is gone
+        return self.session.finish(Command(argv=("tar",)), self.target)
+
+
+@contextmanager
+def _receiving(target: SshHost, folder: str) -> Iterator[_Receiver]:
+    """A session over there that waits to unpack something; it ends when nothing comes."""
+    ends = os.pipe()
+    with os.fdopen(ends[0], "rb", 0) as outlet, os.fdopen(ends[1], "wb", 0) as pipe:
+        with suppress(PermissionError):  # the user's share of large pipes is used up
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
+        words = target.session(("sh", "-c", _UNPACK + _DIGEST, "sh", folder))
+        with _started(Command(argv=words), UserAccount.load(None), stdin=outlet.fileno()) as session:
+            outlet.close()  # or tar here would never hear that nobody reads any more
+            yield _Receiver(target=target, folder=folder, session=session, pipe=pipe)
 
 
 @contextmanager

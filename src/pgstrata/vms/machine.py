@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import socket
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -19,20 +19,22 @@ from pgstrata.model.server import TcpRoute
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
 from pgstrata.servers.places import Places
 from pgstrata.system import files, reading
+from pgstrata.vms.greeting import Greeting
 from pgstrata.vms.image import GuestKernel, Image, find_image
 from pgstrata.vms.kernel_builds import find_built
 from pgstrata.vms.kernels import choose_kernel, require_new_enough
 from pgstrata.vms.qemu import ADDRESS, GATEWAY, PROVED, Acceleration, Files, compose, find_panic, last_lines
 
 _PATIENCE: Final = 240.0
-"""Seconds within which ssh has to reach a guest; emulated ones took 14 to 20 on an idle machine."""
+"""Seconds within which the sshd of a guest has to answer; emulated ones took 14 to 20 on an idle machine."""
 DATA_BYTES: Final = 16 * 1024**3
 """The size of a data disk; its file is sparse and takes only the space that was written to."""
 SERVER_PORTS: Final = 64
 """The number of servers that can listen at the same time: those of all environments of a visit in slices."""
 _PROOF_PATIENCE: Final = 20.0
 _GOING: Final = 30.0
-_PAUSE: Final = 0.5
+_LOOK: Final = 0.5
+_PAUSE: Final = 0.25
 
 
 class VirtualMachine:
@@ -83,7 +85,7 @@ class VirtualMachine:
         compose(boot, self._files(kernel, port=1), Acceleration.EMULATION)
 
     def start(self, boot: Boot) -> None:
-        """Boot it and wait until ssh can log in; a running machine is stopped first.
+        """Boot it and wait until its sshd answers; a running machine is stopped first.
 
         Raises:
             HostNotFitError: as `check`.
@@ -102,7 +104,7 @@ class VirtualMachine:
         self.boot = boot
         self._begin(compose(boot, found, acceleration))
         try:
-            self._await()
+            self._await(found.port)
         except BaseException:
             self.stop(politely=False)
             raise
@@ -160,20 +162,22 @@ class VirtualMachine:
         log = f"{self.console}.qemu"
         self._process = self._host.spawn(Command(argv=command, folder="/"), stdout=log, stderr=log)
 
-    def _await(self) -> None:
+    def _await(self, port: int) -> None:
         end = self._clock.monotonic() + _PATIENCE
-        while True:
-            console = self._read(self.console)
-            if self._process is None or self._process.poll() is not None:
-                # the kernel need not be at fault: a port may be taken, or QEMU was ended
-                raise self._failed("QEMU ended before the machine was up", self._read(f"{self.console}.qemu"), asked="")
-            if panic := find_panic(console):
-                raise self._failed(panic, console)
-            if self._ssh("true", timeout=15.0):
-                return
-            if self._clock.monotonic() > end:
-                raise self._failed(f"ssh could not reach it within {_PATIENCE:g} s", console)
-            self._clock.sleep(_PAUSE)
+        with closing(Greeting(port)) as greeting:
+            while True:
+                console = self._read(self.console)
+                if self._process is None or self._process.poll() is not None:
+                    # the kernel need not be at fault: a port may be taken, or QEMU was ended
+                    said = self._read(f"{self.console}.qemu")
+                    raise self._failed("QEMU ended before the machine was up", said, asked="")
+                if panic := find_panic(console):
+                    raise self._failed(panic, console)
+                if greeting.comes(_LOOK):
+                    return
+                if self._clock.monotonic() > end:
+                    raise self._failed(f"its sshd did not answer within {_PATIENCE:g} s", console)
+                self._clock.sleep(_PAUSE)
 
     def _failed(self, what: str, said: str, *, asked: str | None = None) -> BootFailedError:
         return BootFailedError(

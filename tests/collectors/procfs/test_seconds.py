@@ -1,6 +1,7 @@
 """The samples of the server's processes: the real script on this machine, and what is made of what it writes."""
 
 import os
+import shutil
 import subprocess
 import time
 from importlib.resources import files
@@ -19,6 +20,7 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.ports.collector import Window
 
 SCRIPT = files("pgstrata.collectors.procfs") / "seconds.sh"
+LOOP = files("pgstrata.collectors.procfs") / "seconds.pl"
 WINDOW = Window(
     seconds=10.0, transactions=1000, client_cpu=2.0, postmaster_pid=100, transport_pids=(7,), server_version=180000
 )
@@ -199,12 +201,20 @@ def family():
     parent.wait()
 
 
-def watch(pids, seconds, script=None, data="", wal=""):
+@pytest.fixture(params=["perl", "shell"])
+def loop(request):
+    """The text of the loop in perl; empty for that in shell."""
+    if request.param == "perl" and not shutil.which("perl"):
+        pytest.skip("perl is missing")
+    return LOOP.read_text() if request.param == "perl" else ""
+
+
+def watch(pids, seconds, loop="", script=None, data="", wal="", environment=()):
     """What the script writes about a process and its children in so many seconds after its first look."""
     text = SCRIPT.read_text() if script is None else script
-    words = ["sh", "-c", text, "seconds", str(data), str(wal), *map(str, pids)]
+    words = ["sh", "-c", text, "seconds", str(data), str(wal), loop, *map(str, pids)]
     with TemporaryFile() as out, TemporaryFile() as err:
-        process = subprocess.Popen(words, stdout=out, stderr=err)
+        process = subprocess.Popen(words, stdout=out, stderr=err, env={**os.environ, **dict(environment)})
         while process.poll() is None and b"@ " not in os.pread(out.fileno(), 1000, 0):
             time.sleep(0.01)
         time.sleep(seconds)
@@ -221,8 +231,8 @@ def disk_folder():
 
 
 class TestTheScript:
-    def test_sees_what_children_use_at_once_soon_and_at_the_end(self, family):
-        out, err = watch((family.pid,), 0.7)
+    def test_sees_what_children_use_at_once_soon_and_at_the_end(self, family, loop):
+        out, err = watch((family.pid,), 0.7, loop)
         assert err == b""
         found = parse_seconds(out)
         assert abs(found.wall - time.time()) < 5
@@ -235,28 +245,61 @@ class TestTheScript:
         assert {process.parent for process in last.processes.values()} == {os.getpid(), family.pid}
         assert {"loadavg", "stat", "vmstat", "meminfo"} <= last.lines.keys()
 
-    def test_finds_children_where_the_kernel_keeps_no_list_of_them(self, family):
-        listed = '[ ! -r "/proc/$$/task/$$/children" ] || listed=yes\n'
-        script = SCRIPT.read_text()
-        assert listed in script
-        out, err = watch((family.pid,), 0.1, script.replace(listed, ""))
+    def test_sees_the_same_files_and_lines_with_perl_and_without(self, family):
+        if not shutil.which("perl"):
+            pytest.skip("perl is missing")
+        seen = []
+        for loop in (LOOP.read_text(), ""):
+            out, _ = watch((family.pid,), 0.1, loop)
+            *_, last = out.decode().rpartition("\n@ ")
+            seen.append({line.rpartition(":")[0] for line in last.splitlines()[1:]})
+        assert seen[0] == seen[1]
+        assert any(head.endswith("/status:nonvoluntary_ctxt_switches") for head in seen[0])
+
+    def test_starts_no_program_for_a_sample_where_perl_is_there(self, family):
+        if not shutil.which("perl"):
+            pytest.skip("perl is missing")
+        with TemporaryDirectory() as folder:
+            for name in ("date", "perl"):
+                Path(folder, name).symlink_to(shutil.which(name))
+            script = f'PATH="{folder}"\n{SCRIPT.read_text()}'
+            # what the user's environment says to perl is not for this one
+            out, err = watch((family.pid,), 0.4, LOOP.read_text(), script, environment={"PERL5OPT": "-Mnonsense"})
         assert err == b""
         assert len(parse_seconds(out).samples[-1].processes) == 3
 
-    def test_goes_on_without_a_server_or_when_it_has_gone(self, family):
+    def test_a_perl_that_does_not_work_is_left_alone(self, family):
+        with TemporaryDirectory() as folder:
+            broken = Path(folder, "perl")
+            broken.write_text("#!/bin/sh\nexit 1\n")
+            broken.chmod(0o755)
+            path = {"PATH": f"{folder}:{os.environ['PATH']}"}
+            out, err = watch((family.pid,), 0.1, "the text of a program", environment=path)
+        assert err == b""
+        assert len(parse_seconds(out).samples[-1].processes) == 3
+
+    def test_finds_children_where_the_kernel_keeps_no_list_of_them(self, family, loop):
+        listed = '[ ! -r "/proc/$$/task/$$/children" ] || listed=yes\n'
+        script = SCRIPT.read_text()
+        assert listed in script
+        out, err = watch((family.pid,), 0.1, loop, script.replace(listed, ""))
+        assert err == b""
+        assert len(parse_seconds(out).samples[-1].processes) == 3
+
+    def test_goes_on_without_a_server_or_when_it_has_gone(self, family, loop):
         family.kill()
         for pids in ((), (999999999,)):
-            out, err = watch(pids, 0.1)
+            out, err = watch(pids, 0.1, loop)
             assert err == b""
             assert parse_seconds(out).samples[-1].lines["loadavg"]
 
-    def test_the_disk_below_a_folder_is_told_and_of_memory_there_is_none(self, disk_folder):
+    def test_the_disk_below_a_folder_is_told_and_of_memory_there_is_none(self, disk_folder, loop):
         folder = disk_folder / "data with spaces"
-        out, err = watch((), 0.1, data=folder)
+        out, err = watch((), 0.1, loop, data=folder)
         assert err == b""
         assert parse_seconds(out).devices == {}
         folder.mkdir()
-        out, err = watch((), 0.1, data=folder, wal="/proc")
+        out, err = watch((), 0.1, loop, data=folder, wal="/proc")
         assert err == b""
         found = parse_seconds(out)
         device = folder.stat().st_dev
@@ -267,11 +310,11 @@ class TestTheScript:
         counted = read_block_devices(found.samples[0].lines["diskstats"])
         assert number in {device.number for device in counted}
 
-    def test_titles_of_the_servers_processes_alone_are_told(self):
+    def test_titles_of_the_servers_processes_alone_are_told(self, loop):
         script = 'exec -a "postgres: checkpointer " sleep 60 & exec -a "secret title" sleep 60 & wait'
         parent = subprocess.Popen(["bash", "-c", script], start_new_session=True)
         try:
-            out, _ = watch((parent.pid,), 0.5)
+            out, _ = watch((parent.pid,), 0.5, loop)
         finally:
             os.killpg(parent.pid, 9)
             parent.wait()

@@ -1,4 +1,4 @@
-"""Samples counters of the kernel each second, on the server's host, by a script of its own."""
+"""Samples counters of the kernel each second, on the server's host, by a script that uses perl where it is there."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class SecondsSampler:
     paused = False
 
     def start(self, subject: CaptureSubject, folder: str) -> Sampling | None:
-        script = (files(__package__) / "seconds.sh").read_text("ascii")
+        script, loop = ((files(__package__) / name).read_text("ascii") for name in ("seconds.sh", "seconds.pl"))
         output = f"{folder}/{SAMPLES}"
         postmaster = subject.server.postmaster_pid
         parents = (*(() if postmaster is None else (postmaster,)), *subject.host.transport_pids)
         process = subject.host.spawn(
-            Command(argv=("sh", "-c", script, "pgstrata-seconds", *_folders(subject), *map(str, parents))),
+            Command(argv=("sh", "-c", script, "pgstrata-seconds", *_folders(subject), loop, *map(str, parents))),
             stdout=output,
             stderr=f"{output}.err",
             on_parent_death=StopSignal.KILL,

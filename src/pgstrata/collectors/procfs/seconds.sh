@@ -1,7 +1,8 @@
 # Writes down counters of the kernel and of some processes and their children: at once, each second, when sent TERM.
-# Arguments: folder of the data, folder of the WAL if it lies apart (each may be empty), process ids, the postmaster's among
-# them. Output: "wall SECONDS" once, "device data MAJOR:MINOR ..." and "device wal ..." where they are known; each sample
-# begins with "@ SECONDS_SINCE_BOOT", "title PID TITLE" stands before the first lines of a process, the rest is FILE:LINE.
+# Arguments: folder of the data, folder of the WAL if it lies apart (each may be empty), the text of seconds.pl (empty:
+# do without perl), process ids, the postmaster's among them. Output: "wall SECONDS" once, "device data MAJOR:MINOR ..."
+# and "device wal ..." where they are known. Each sample begins with "@ SECONDS_SINCE_BOOT", "title PID TITLE" stands
+# before the first lines of a process, the rest is FILE:LINE.
 # grep and sleep begin in half the time without the tables of UTF-8
 LC_ALL=C
 export LC_ALL
@@ -74,13 +75,19 @@ sample() {
 }
 data=$1
 wal=$2
-shift 2
+loop=$3
+shift 3
 trap 'sample "$@"; kill "$!" 2>/dev/null; exit 0' TERM
 echo "wall $(date +%s.%N)"
 {
     tell_devices data "$data"
     tell_devices wal "$wal"
 } 2>/dev/null
+# without the two programs that a sample starts below; what the user's environment says to perl is not for this one
+unset PERL5OPT PERL5LIB PERL_UNICODE PERLIO
+if [ -n "$loop" ] && [ -n "$listed" ] && perl -Mstrict -e 1 2>/dev/null; then
+    exec perl -e "$loop" "$0" "$lines" "$host" "$@"
+fi
 # a session that has just connected is soon seen, and in a run of a second twice: else nobody knows what it used
 pause=0.25
 while :; do
