@@ -262,7 +262,7 @@ def test_a_server_without_a_free_connection_is_told_and_waited_for(sandbox, shop
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--from", "2020-01-01T10:00", "--to", "2020-01-01T11:00"), 1, "it has nothing from"),
+        (("--from", "2020-01-01T10:00", "--to", "2020-01-01T11:00"), 1, "nothing is recorded from"),
         (("--from", "soon"), 2, "'soon' is not a time"),
         (("--format", "pdf"), 2, "'pdf' is not a valid format"),
     ],
