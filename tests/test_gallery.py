@@ -54,7 +54,12 @@ def test_a_larger_one_loses_charts_of_the_course_first_and_says_so(document):
     whole = len(emit_page(document).encode())
     page, left = gallery.fit_page(document, whole - 1000)
     assert len(page.encode()) <= whole - 1000
-    assert set(left) < {"Block by block", "Over time", "What host and server did meanwhile", "How the verdicts came about"}
+    assert set(left) < {
+        "Block by block",
+        "Over time",
+        "What host and server did meanwhile",
+        "How the verdicts came about",
+    }
     assert f"it lacks: {', '.join(left)}." in page
     for title in left:
         assert f"<h2>{title}" not in page
@@ -91,7 +96,9 @@ def test_names_are_found_as_words_and_nowhere_else():
 
 
 def test_the_index_has_question_answer_picture_and_report_of_each_study():
-    text = gallery.render_index([exhibit(left_out=("Over time",)), exhibit("two", picture="", question="<b> *or* [c]?")])
+    text = gallery.render_index(
+        [exhibit(left_out=("Over time",)), exhibit("two", picture="", question="<b> *or* [c]?")]
+    )
     assert "## Is it faster?\n\n18 is faster.\n" in text
     assert "![18 is faster.](one/picture.svg)" in text
     assert "[The whole report](one/report.html). It lacks Over time, to stay small." in text
@@ -158,5 +165,3 @@ def test_the_index_leads_to_every_report_and_to_nothing_else():
     for target in re.findall(r"\]\(([\w-]+/[\w.]+)\)", index):
         assert (GALLERY / target).is_file()
     assert "docs/gallery/README.md" in (ROOT / "mkdocs.yml").read_text()
-
-

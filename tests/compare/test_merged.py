@@ -57,9 +57,7 @@ def test_environments_that_are_equal_in_several_parts_are_claims_that_nobody_cor
 def test_running_servers_are_these_instances_in_each_part():
     servers = [ServerSpec(kind=ServerKind.DSN, value=value) for value in ("staging", "candidate")]
     names = (BASE, OTHER)
-    running = tuple(
-        replace(make_environment(name), server=server) for name, server in zip(names, servers, strict=True)
-    )
+    running = tuple(replace(make_environment(name), server=server) for name, server in zip(names, servers, strict=True))
     answer = merge(*(make_part(name, environments=running) for name in ("a", "bb", "ccc")))
     assert {(name, "these_instances") for name in ("a", "bb", "ccc")} <= doubts_of(answer)
     texts = [remark.text for remark in make_merged_document(answer).doubts]

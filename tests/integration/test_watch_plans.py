@@ -104,7 +104,8 @@ def recorded(shared_sandbox, shop, tmp_path_factory):
 def times(recorded):
     (begin, end, _), (since, until, _) = recorded[1:]
     one, two, three, four = (
-        datetime.fromtimestamp(each, tz=UTC).isoformat(timespec="seconds") for each in (begin + 1, end, since + 1, until)
+        datetime.fromtimestamp(each, tz=UTC).isoformat(timespec="seconds")
+        for each in (begin + 1, end, since + 1, until)
     )
     return "--from", three, "--to", four, "--against", f"{one}..{two}"
 

@@ -53,7 +53,7 @@ def test_rows_come_without_what_psql_says_of_them():
 
 def test_a_text_of_strangers_is_no_command_and_its_error_is_told():
     text = "SELECT $pgstrata0$ \\! touch x :HOST"
-    failed = ("", 'ERROR:  42501: permission denied for table stock\n42501\n', False)
+    failed = ("", "ERROR:  42501: permission denied for table stock\n42501\n", False)
     psql, opened = session(CONNECTED, ("a\n", "00000\n", False), failed)
     assert opened.rows_of_text(text) == b"a\n"
     assert psql.asked[1] == (

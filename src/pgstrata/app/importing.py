@@ -285,7 +285,10 @@ def _refuse_nothing(
         first = (f"the first of them: {unfit[0]}",) if unfit else ()
         passed = tuple(f"{each.where}: {each.what}" for each in left_out[:5])
         raise UsageError(
-            what, where=where, details=(*first, *passed), remedy="compare the pattern with the paths of files below the folder"
+            what,
+            where=where,
+            details=(*first, *passed),
+            remedy="compare the pattern with the paths of files below the folder",
         )
     details = tuple(f"{each.where}: {each.what}" for each in left_out[:5])
     raise UsageError(

@@ -25,7 +25,7 @@ from pgstrata.compare.verdicts.comparisons import find, to_comparison
 from pgstrata.compare.verdicts.doubts import find_doubts
 from pgstrata.compare.verdicts.judging import Judged, ask, judge_family, make_rule
 from pgstrata.errors import ExitCode
-from pgstrata.model.answer import Interval, Verdict
+from pgstrata.model.answer import Interval
 from pgstrata.model.experiment import Cell, Environment, Experiment
 from pgstrata.model.merged import (
     HOST,
