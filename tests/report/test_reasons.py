@@ -253,8 +253,10 @@ NOTICES = [
     ),
     (
         Notice(code="declared_values"),
-        "the values of this experiment are declared under [synthetic], not measured: its verdicts say nothing about "
-        "speed",
+        (
+            "the values of this experiment are declared under [synthetic], not measured: its verdicts say nothing "
+            "about speed"
+        ),
     ),
     (Notice(code="host_still_lost", names=("ssh:db1",), said="no route"), "ssh:db1: no route"),
     (

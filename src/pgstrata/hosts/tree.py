@@ -115,8 +115,7 @@ def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> Sen
     try:
         with _receiving(target, part) as receiver:
             size = _require_fit(source, target, path)
-            if target.free_bytes(target_path) < size:
-                raise failures.disk_full(f"{target.name}:{target_path}", (f"{size} bytes are to be sent there",))
+            _require_room(target, target_path, size)
             target.remove_tree(part)
             target.make_folder(part)
             digest = _send(source, receiver, path, _reader_for(size))
@@ -126,6 +125,11 @@ def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> Sen
             target.remove_tree(part)
         raise
     return SentTree(digest=digest, bytes=size, sent=True)
+
+
+def _require_room(target: Host, path: str, size: int) -> None:
+    if target.free_bytes(path) < size:
+        raise failures.disk_full(f"{target.name}:{path}", (f"{size} bytes are to be sent there",))
 
 
 def send_file(source: Host, target: SshHost, path: str, folder: str) -> str:

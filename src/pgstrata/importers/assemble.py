@@ -39,8 +39,8 @@ class ImportQuestion:
 class Assembled:
     """Observations, sorted by environment, cell and time or repeat, and the dimensions that they are made of.
 
-    `differing` are dimensions that the user did not name and that differ only between environments. `repeat` numbers the
-    repeats; empty if only the order of the results does.
+    `differing` are dimensions that the user did not name and that differ only between environments. `repeat` is
+    the one that numbers the repeats; empty if only the order of the results does.
     """
 
     observations: tuple[Observation, ...]

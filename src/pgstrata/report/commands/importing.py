@@ -18,8 +18,8 @@ _MOST_LEVELS: Final = 12
 class ImportSummary:
     """The facts of a summary.
 
-    `asked`: whether the user has said how repeats were measured; `by_order`: whether blocks follow from the order of the
-    results alone. `left_out` are places with reasons, `unfit` paths that do not fit the pattern.
+    `asked`: whether the user has said how repeats were measured; `by_order`: whether blocks follow from the order of
+    the results alone. `left_out` are places with reasons, `unfit` paths that do not fit the pattern.
     """
 
     file: str
@@ -66,8 +66,8 @@ def _lines(summary: ImportSummary) -> Iterator[str]:
 
 def _say_repeats(summary: ImportSummary) -> Iterator[str]:
     if summary.by_order and summary.left_out:
-        yield "! Blocks follow from the order of the results alone, and some are missing: a block may hold runs that were"
-        yield "  not measured in one turn. Name the dimension that numbers the turns: --repeat."
+        yield "! Blocks follow from the order of the results alone, and some are missing: a block may hold runs that"
+        yield "  were not measured in one turn. Name the dimension that numbers the turns: --repeat."
     kinds = {(each.target, each.cell) for each in summary.observations}
     if not summary.asked and len(kinds) < len(summary.observations):
         yield "? Were the repeats measured in turns? The files do not say so, and there are no blocks."
