@@ -32,7 +32,7 @@ from pgstrata.ports.host import Command
 VISITS = int(os.environ.get("VISITS") or 72)
 # Of root's own Python the servers' user, as whom clients and what is paused with them run, may see nothing.
 _PLACES = {
-    "PYTHONPATH": os.pathsep.join(str(Path(module.__file__).parents[1]) for module in (pgstrata, np, typer)),
+    "PYTHONPATH": os.pathsep.join(str(Path(str(module.__file__)).parents[1]) for module in (pgstrata, np, typer)),
 }
 _PYTHON = ("/usr/bin/python3" if os.geteuid() == 0 else sys.executable, "-m", "pgstrata")
 # Seconds until it has begun, and from then to the end of its first looks.

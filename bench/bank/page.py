@@ -30,8 +30,8 @@ HEAD: Final = """\
 ## How many minutes does an answer take?
 
 Each row is a question about two environments, with the data built. Studies are drawn from recorded visits and judged
-by the usual rule ([methods.md](methods.md#how-a-verdict-is-reached)). The threshold is 3 % for a difference of 5 %, 1 % for
-2 %, and 0.5 % for 1 %.
+by the usual rule ([methods.md](methods.md#how-a-verdict-is-reached)). The threshold is 3 % for a difference of 5 %,
+1 % for 2 %, and 0.5 % for 1 %.
 
 - **Right**: the verdict is right and comes within the goal, set-up included. A later verdict counts as undecided.
 - **Truth inside**: the interval at the end contains the true difference. For equal environments this is zero. Otherwise
@@ -53,8 +53,8 @@ SCATTER: Final = """
 ## How much do equal environments scatter?
 
 *D* is the difference of one visit, and its SD is taken about zero. "*D* by rounds" is the SD of *D* if the rounds of
-all visits were distributed to visits at random. "Lasting" is the rest: differences between starts, placement of sessions,
-and noise that lasts for seconds. All figures are in percent; {validation} visits make a row complete.
+all visits were distributed to visits at random. "Lasting" is the rest: differences between starts, placement of
+sessions, and noise that lasts for seconds. All figures are in percent; {validation} visits make a row complete.
 """
 TRUTHS: Final = """
 ## Does the placement of sessions change the answer?
