@@ -1,4 +1,4 @@
-"""What a recorder costs the server that it watches: two equal environments take turns, beside one of which it is at work.
+"""What a recorder costs the server that it watches: two equal environments take turns, a recorder beside one of them.
 
 Read-only with two clients, the hardest case; nothing else samples. `pgstrata watch` has made its first look before the
 turns begin, and is paused with its environment's client. Its clock goes on meanwhile, so that it looks about twice in
@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import typer
 from figures import Figure
 from live import EQUAL, Question, by_block, know, measure, percent, server_cpu, visit_difference
 
+import pgstrata
 from pgstrata.app import wiring
 from pgstrata.errors import HostFileError
 from pgstrata.libpq import compose_connection
@@ -26,8 +30,13 @@ from pgstrata.ports.collector import CaptureSubject, Sampled, Sampler, Sampling,
 from pgstrata.ports.host import Command
 
 VISITS = int(os.environ.get("VISITS") or 72)
+# Of root's own Python the servers' user, as whom clients and what is paused with them run, may see nothing.
+_PLACES = {
+    "PYTHONPATH": os.pathsep.join(str(Path(module.__file__).parents[1]) for module in (pgstrata, np, typer)),
+}
+_PYTHON = ("/usr/bin/python3" if os.geteuid() == 0 else sys.executable, "-m", "pgstrata")
 # Seconds until it has begun, and from then to the end of its first looks.
-_BEGUN, _SETTLED = 20.0, 1.5
+_BEGUN, _SETTLED = 120.0, 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,25 +53,25 @@ class Recorder:
             return None
         host, output, errors = subject.sql.host, f"{folder}/recorder", f"{folder}/recorder.err"
         connection = compose_connection(subject.server.address)
-        words = (sys.executable, "-m", "pgstrata", "watch", "dbname=" + subject.server.address.database)
+        # where the first recorder finds or fetches psql, and the others find it
+        cache = f"{tempfile.gettempdir()}/pgstrata-recording-{host.user}"
+        host.make_folder(cache)
         command = Command(
-            argv=(*words, "--archive", f"{folder}/archive", "--plain"),
-            environment={**connection.environment, "HOME": folder},
+            argv=(*_PYTHON, "watch", f"dbname={subject.server.address.database}", "--archive", f"{folder}/archive"),
+            environment={**connection.environment, "HOME": cache, "PATH": os.defpath, **_PLACES},
             password=connection.password,
         )
         process = host.spawn(command, stdout=output, stderr=errors)
         end = time.monotonic() + _BEGUN
         while time.monotonic() < end and process.poll() is None:
-            try:
+            with suppress(HostFileError):
                 if b"recording PostgreSQL" in host.read(errors):
                     time.sleep(_SETTLED)
                     return Sampling(host=host, process=process, output=output, errors=errors)
-            except HostFileError:
-                pass
             time.sleep(0.05)
         raise SystemExit(f"the recorder did not begin: {host.read(errors).decode('utf-8', 'replace')}")
 
-    def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:
+    def parse(self, evidence: Mapping[str, bytes], window: Window) -> Sampled:  # noqa: ARG002 - nothing is read
         return Sampled()
 
 
@@ -71,7 +80,7 @@ def recorded_only(environment: str) -> Iterator[None]:
     """Experiments without samplers, but for a recorder in one environment."""
     usual = wiring.choose_samplers
 
-    def choose(experiment: Experiment) -> tuple[Sampler, ...]:
+    def choose(experiment: Experiment) -> tuple[Sampler, ...]:  # noqa: ARG001 - as the real one
         return (Recorder(environment=environment),)
 
     wiring.choose_samplers = choose
@@ -93,8 +102,8 @@ def measure_recording() -> Sequence[Figure]:
         Figure(
             name="recording: tps of a recorded server", value=found.low, goal=-1.0, unit="%", low_is_good=False,
             notes=(
-                f"{found}, {len(blocks)} visits in {seconds / 60:.1f} min; server CPU per transaction {cpu}, "
-                "the recorder's backend included",
+                (f"{found}, {len(blocks)} visits in {seconds / 60:.1f} min; server CPU per transaction {cpu}, "
+                "the recorder's backend included"),
                 f"by visit: {' '.join(f'{percent(d):+.2f}' for d in differences)} %",
             ),
         )
