@@ -349,9 +349,9 @@ def test_each_difference_between_two_trees_makes_another_digest(here, folder, re
         lambda: (made / "a").chmod(0o600),
         lambda: ((made / "link").unlink(), (made / "link").symlink_to("b")),
         lambda: (made / "b").rename(made / "c"),
-        lambda: (made / "folder").mkdir(),
-        lambda: (made / "empty").touch(),
-        lambda: (made / "line\nbreak").touch(),
+        (made / "folder").mkdir,
+        (made / "empty").touch,
+        (made / "line\nbreak").touch,
     ):
         change()
         seen.append(digest())

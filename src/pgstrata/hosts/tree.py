@@ -115,8 +115,7 @@ def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> Sen
     try:
         with _receiving(target, part) as receiver:
             size = _require_fit(source, target, path)
-            if target.free_bytes(target_path) < size:
-                raise failures.disk_full(f"{target.name}:{target_path}", (f"{size} bytes are to be sent there",))
+            _require_room(target, target_path, size)
             target.remove_tree(part)
             target.make_folder(part)
             digest = _send(source, receiver, path, _reader_for(size))
@@ -146,8 +145,7 @@ def send_file(source: Host, target: SshHost, path: str, folder: str) -> str:
     """
     _survey(target)
     size = int(source.run(Command(argv=("du", "-Lsb", "--", path))).text.split()[0])
-    if target.free_bytes(folder) < size:
-        raise failures.disk_full(f"{target.name}:{folder}", (f"{size} bytes are to be sent there",))
+    _require_room(target, folder, size)
     parent, _, name = path.rpartition("/")
     options = ("-C", parent or "/", "-b", "512", "--mode=u+rwX", "-hcf", "-")
     packing = Command(argv=("tar", *options, "--", name))
@@ -155,6 +153,11 @@ def send_file(source: Host, target: SshHost, path: str, folder: str) -> str:
         receiver.finish()
         packed.finish(packing, source)
     return f"{folder}/{name}"
+
+
+def _require_room(target: Host, path: str, size: int) -> None:
+    if target.free_bytes(path) < size:
+        raise failures.disk_full(f"{target.name}:{path}", (f"{size} bytes are to be sent there",))
 
 
 def _survey(target: Host) -> str:
