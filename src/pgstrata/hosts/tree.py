@@ -150,8 +150,7 @@ def send_file(source: Host, target: SshHost, path: str, folder: str) -> str:
     """
     _survey(target)
     size = int(source.run(Command(argv=("du", "-Lsb", "--", path))).text.split()[0])
-    if target.free_bytes(folder) < size:
-        raise failures.disk_full(f"{target.name}:{folder}", (f"{size} bytes are to be sent there",))
+    _require_room(target, folder, size)
     parent, _, name = path.rpartition("/")
     options = ("-C", parent or "/", "-b", "512", "--mode=u+rwX", "-hcf", "-")
     packing = Command(argv=("tar", *options, "--", name))
@@ -159,6 +158,11 @@ def send_file(source: Host, target: SshHost, path: str, folder: str) -> str:
         receiver.finish()
         packed.finish(packing, source)
     return f"{folder}/{name}"
+
+
+def _require_room(target: Host, path: str, size: int) -> None:
+    if target.free_bytes(path) < size:
+        raise failures.disk_full(f"{target.name}:{path}", (f"{size} bytes are to be sent there",))
 
 
 def _survey(target: Host) -> str:
