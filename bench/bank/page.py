@@ -27,6 +27,8 @@ HEAD: Final = """\
 
 **{state}**
 
+{machines}
+
 ## How many minutes does an answer take?
 
 Each row is a question about two environments, with the data built. Studies are drawn from recorded visits and judged
@@ -74,7 +76,7 @@ def write_page(
 ) -> None:
     """The whole page anew."""
     parts = [
-        HEAD.format(state=_state(bank), shares=FOR_CONDITION),
+        HEAD.format(state=_state(bank), shares=FOR_CONDITION, machines=_machines(bank)),
         *_minutes(bank, rows),
         LIVE,
         *_live(studies),
@@ -95,6 +97,17 @@ def _state(bank: Visits) -> str:
         f"{complete} of {len(tasks)} planned series of visits are complete, {sum(number > 0 for number in have)} are "
         f"begun. {others} visits are of a shared machine, for which there are no goals.{when}"
     )
+
+
+def _machines(bank: Visits) -> str:
+    """Throughput says how unlike the machines were; nothing else of them is kept with a visit."""
+    found = [visit.level for each, kinds in bank.items() if (each.workload, each.clients, each.side) == ("select-only", 2, "quiet")
+             for visits in kinds.values() for visit in visits if math.isfinite(visit.level)]  # fmt: skip
+    said = "Visits come from virtual machines with two CPUs, of more than one type."
+    if not found:
+        return said
+    low, high = (round(level, -3) for level in (min(found), max(found)))
+    return f"{said} With 2 clients that read, and nothing else, they reached {low:,.0f} to {high:,.0f} transactions per second."
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Sequence[str]:

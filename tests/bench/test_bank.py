@@ -173,13 +173,13 @@ def test_rows_with_too_few_visits_are_marked_and_so_is_what_was_not_measured(ban
     rows = {(row.condition, row.question.name): row for row in bank("rows").rows_of(found, few)}
     assert rows[condition, "5 %"].complete
     assert rows[condition, "5 %"].state == ("ok" if rows[condition, "5 %"].reached else "missed")
-    assert rows[condition, "2 %"].state.endswith("not complete: 30 of 150 visits")
-    assert rows[condition, "1 %"].state == "not complete: 0 of 150 visits"
+    assert rows[condition, "2 %"].state.endswith("not complete: 30 of 38 visits")
+    assert rows[condition, "1 %"].state == "not complete: 0 of 38 visits"
     page = tmp_path / "page.md"
     bank("page").write_page(found, list(rows.values()), bank("rows").scatters(found), (), page)
     text = page.read_text()
     assert "| select-only, 2 clients, quiet | 5 % | slices, paired | 150 |" in text
-    assert "not complete: 30 of 150 visits" in text
+    assert "not complete: 30 of 38 visits" in text
     assert "No visits yet." in text
 
 
@@ -188,7 +188,7 @@ def test_what_is_asked_of_the_bank_is_checked(bank, monkeypatch):
         monkeypatch.setenv(name, value)
     chosen = bank("measure").chosen_tasks()
     found = {(task.condition.name, task.kind, task.visits) for task in chosen}
-    assert ("select-only-2-paired-quiet", "equal", 150) in found
+    assert ("select-only-2-paired-quiet", "equal", 38) in found
     assert ("simple-update-4-paired-quiet", "5", 150) in found
     assert not any("simple-update" in name and kind == "equal" for name, kind, _ in found)
     monkeypatch.setenv("VISITS", "10")
