@@ -47,7 +47,9 @@ def pytest_addoption(parser):
     text = "tests that use this machine, that change it, that leave it alone, or that take its time"
     parser.addoption("--part", choices=("together", "host", "inside", "alone"), help=text)
     parser.addoption("--soak", metavar="NAME", help="run the tests of this part of `make soak`, and no others")
-    parser.addoption("--all-pages", action="store_true", help="look at the pages that only `make test-browser` shows, too")
+    parser.addoption(
+        "--all-pages", action="store_true", help="look at the pages that only `make test-browser` shows, too"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -41,7 +41,9 @@ def found(tab, page):
         f"<div style='overflow-x: auto'>{WIDE}</div>",
         "<details><summary>more</summary><p>folded</p></details>",
         svg("<text x='10' y='30'>above</text><text x='10' y='50'>below</text>"),
-        svg("<text transform='translate(60 60) rotate(-50)'>turned</text><text transform='translate(80 60) rotate(-50)'>turned</text>"),
+        svg(
+            "<text transform='translate(60 60) rotate(-50)'>turned</text><text transform='translate(80 60) rotate(-50)'>turned</text>"
+        ),
         svg("<rect width='300' height='100' fill='#000'/><text x='10' y='30' fill='#fff'>white on black</text>"),
         "<p style='font-size: 30px; color: #888'>large and grey</p>",
     ],

@@ -80,7 +80,10 @@ class Tab:
         clip = {}
         if height is not None:
             width = self.run("document.documentElement.clientWidth")
-            clip = {"clip": {"x": 0, "y": top, "width": width, "height": height, "scale": 1}, "captureBeyondViewport": True}
+            clip = {
+                "clip": {"x": 0, "y": top, "width": width, "height": height, "scale": 1},
+                "captureBeyondViewport": True,
+            }
         return base64.b64decode(self._call("Page.captureScreenshot", format="png", **clip)["data"])
 
     def run(self, script):

@@ -154,7 +154,9 @@ def rich_page(*, sliced=False):
 def decision_page():
     """Tables of others' results, with prices."""
     terms = ImportTerms(baseline="m5d.8xlarge")
-    return emit_page(make_decision_document(decide_file(_INSTANCES / "published.csv", terms, _INSTANCES / "prices.toml")))
+    return emit_page(
+        make_decision_document(decide_file(_INSTANCES / "published.csv", terms, _INSTANCES / "prices.toml"))
+    )
 
 
 # ------------------------------------------------------------------------------------------------ live servers
