@@ -104,9 +104,9 @@ window.pageChecks = (() => {
       bottom = Math.min(bottom, box.bottom);
     }
     if (left >= right || top >= bottom) return null;
-    const whole = left === each.left && right === each.right && top === each.top && bottom === each.bottom;
+    const hidden = Math.max(left - each.left, each.right - right, top - each.top, each.bottom - bottom);
     const corners = [[left, top], [right, top], [right, bottom], [left, bottom]];
-    return whole ? each : { ...each, corners, left, right, top, bottom };
+    return hidden <= OFF ? each : { ...each, corners, left, right, top, bottom };
   };
 
   // ------------------------------------------------------------------------------------------------ overflow
@@ -311,7 +311,7 @@ window.pageChecks = (() => {
 
   // ------------------------------------------------------------------------------------------------ first screen
 
-  const INTERVAL = /\[[-+−]?\d[^\]]*, [^\]]*\]|between [^:]*? and [-+−\d.,\s]+%/;
+  const INTERVAL = /\[[-+−]?\d[^\]]*,\s[^\]]*\]|between\s[^:]*?\sand\s[-+−\d.,\s]+%/;
   // Pixels from the top to the lower edge of what a reader looks for first; null for what is not there.
   const bottoms = () => {
     const bottom = (...each) => (each.length ? Math.max(...each.map((one) => one.getBoundingClientRect().bottom)) : null);

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum, auto
+from itertools import accumulate
 
 MOST_SAID = 4
 """Sentences of an answer that a page shows before everything else."""
+_MOST_LETTERS = 600
+"""Letters of these sentences, so that the matrix is on the first screen; the first sentence may have more."""
 
 
 class Tone(StrEnum):
@@ -291,8 +294,10 @@ class Document:
     @property
     def head(self) -> tuple[Paragraph, ...]:
         """The sentences that a page shows first: alarms, and the first few of the answer."""
-        said = [paragraph for paragraph in self.answer if paragraph.tone is Tone.PLAIN][:MOST_SAID]
-        return tuple(each for each in self.answer if each.tone is Tone.ALARM or each in said)
+        said = self._of(Tone.PLAIN)[:MOST_SAID]
+        letters = accumulate(len(each.plain) for each in said)
+        fitting = [each for each, number in zip(said, letters, strict=True) if number <= _MOST_LETTERS] or said[:1]
+        return tuple(each for each in self.answer if each.tone is Tone.ALARM or each in fitting)
 
     @property
     def controls(self) -> tuple[Paragraph, ...]:
