@@ -24,9 +24,7 @@ EXPERIMENT = make_experiment()
 
 def seen(state, samples, event="", query="", blocker=""):
     wait_type, _, name = event.partition("/")
-    return SessionCount(
-        state=state, wait_type=wait_type, event=name, query=query, samples=samples, blocker=blocker
-    )
+    return SessionCount(state=state, wait_type=wait_type, event=name, query=query, samples=samples, blocker=blocker)
 
 
 def counts(waiting, running, idle):
@@ -81,7 +79,9 @@ def test_statements_are_sums_over_the_transactions_of_runs_of_which_nothing_was_
 
 def test_processes_are_beside_the_load_and_parallel_workers_are_part_of_it():
     processes = (
-        ProcessCount(kind="parallel worker", state=SessionState.AWAKE, wait_type="", event="", query=SELECT, samples=60),
+        ProcessCount(
+            kind="parallel worker", state=SessionState.AWAKE, wait_type="", event="", query=SELECT, samples=60
+        ),
         ProcessCount(
             kind="checkpointer", state=SessionState.WAITING, wait_type="IO", event="DataFileSync", query="", samples=6
         ),
@@ -93,7 +93,11 @@ def test_processes_are_beside_the_load_and_parallel_workers_are_part_of_it():
 
 @pytest.mark.parametrize(
     ("blocker", "kind", "statement"),
-    [(UPDATE, "client backend", statement_key(UPDATE)), ("prepared transaction", "", ""), ("walsender", "walsender", "")],
+    [
+        (UPDATE, "client backend", statement_key(UPDATE)),
+        ("prepared transaction", "", ""),
+        ("walsender", "walsender", ""),
+    ],
 )
 def test_who_blocked_is_known_by_its_statement(blocker, kind, statement):
     sessions = (seen(SessionState.WAITING, 60, "Lock/tuple", UPDATE, blocker), seen(SessionState.CLIENT, 2340))

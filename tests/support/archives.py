@@ -36,7 +36,9 @@ class Second:
     horizon: Horizon | None = None
 
 
-def make_archive(folder, seconds, tell, *, begin=START, keep=None, uses=None, facts=None, texts=None, plans=()):
+def make_archive(  # noqa: PLR0913 - what an archive has, all of it optional
+    folder, seconds, tell, *, begin=START, keep=None, uses=None, facts=None, texts=None, plans=()
+):
     """An archive of so many seconds; `tell` is given the number of each, `plans` are (number, statement, plan)."""
     writer = ArchiveWriter.open(folder, keep or Keep())
     writer.add_facts({"server_version": "18.0", "limits": "", **(facts or {})})

@@ -103,7 +103,7 @@ def test_parameters_are_no_part_of_the_statement_and_an_id_is_its_key():
     "body",
     [
         "Query Text: select 1", f"<explain>{PLAN}</explain>", '{"Query Text": "select 1"}', '{"Query Text": 1, "Plan": []}',
-        '{"Plan":' * 5000, "", 'Query Text: \n' + PLAN, f"Query Text: SELECT a AS pgstrata FROM t\n{PLAN}",
+        '{"Plan":' * 5000, "", "Query Text: \n" + PLAN, f"Query Text: SELECT a AS pgstrata FROM t\n{PLAN}",
     ],
 )  # fmt: skip
 def test_what_is_no_plan_of_the_servers_is_left_out(body):

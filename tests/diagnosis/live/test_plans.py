@@ -98,7 +98,9 @@ def slow(*plans):
 
     def side(begin, end, load, blocks, latency):
         size = end - begin
-        use = StatementUse(calls=100.0 * size, seconds=100.0 * size * latency, rows=0.0, blocks_hit=100.0 * size * blocks)
+        use = StatementUse(
+            calls=100.0 * size, seconds=100.0 * size * latency, rows=0.0, blocks_hit=100.0 * size * blocks
+        )
         return replace(
             window(begin, end, *plans), sessions={session("select"): tuple(load + number % 2 for number in range(size))},
             rates={"commits": tuple(100.0 + number % 3 for number in range(size))}, statements={"select": use},

@@ -1,7 +1,7 @@
 """Plans of a live server's statements for parameters of any value, by EXPLAIN (GENERIC_PLAN). Pure.
 
-Nothing is executed. Texts are those of pg_stat_statements, which have $1, $2 ... for constants. Only the nodes of a plan
-are kept, with their relations and indexes: no conditions, costs or estimates.
+Nothing is executed. Texts are those of pg_stat_statements, which have $1, $2 ... for constants. Only the nodes of a
+plan are kept, with their relations and indexes: no conditions, costs or estimates.
 """
 
 from __future__ import annotations

@@ -161,9 +161,7 @@ class ArchiveWriter:
         self, moment: int, key: str, plan: LivePlan, source: PlanSource = PlanSource.GENERIC, times: int = 1
     ) -> None:
         """What the plan of a statement was at that moment; of executions in the second before, so many times."""
-        self._plans.append(
-            SeenPlan(statement=key, first=moment, last=moment, plan=plan, source=source, times=times)
-        )
+        self._plans.append(SeenPlan(statement=key, first=moment, last=moment, plan=plan, source=source, times=times))
 
     def add_texts(self, texts: Mapping[str, str]) -> None:
         """Normalised texts of statements by key."""
