@@ -53,13 +53,10 @@ def test_rows_come_without_what_psql_says_of_them():
 
 def test_a_text_of_strangers_is_no_command_and_its_error_is_told():
     text = "SELECT $pgstrata0$ \\! touch x :HOST"
-    failed = ("", "ERROR:  42501: permission denied for table stock\n42501\n", False)
+    failed = ("", "ERROR:  42501: permission denied for table stock\n\n", False)
     psql, opened = session(CONNECTED, ("a\n", "00000\n", False), failed)
     assert opened.rows_of_text(text) == b"a\n"
-    assert psql.asked[1] == (
-        f"\\set LAST_ERROR_SQLSTATE 00000\nSELECT $pgstrata1${text}$pgstrata1$ AS pgstrata \\gexec\n"
-        "\\warn :LAST_ERROR_SQLSTATE\n\\warn @2\n"
-    )
+    assert psql.asked[1] == (f"SELECT $pgstrata1${text}$pgstrata1$ AS pgstrata \\gexec\n\\warn :SQLSTATE\n\\warn @2\n")
     with pytest.raises(SqlError, match="permission denied for table stock") as caught:
         opened.rows_of_text("SELECT 1")
     assert caught.value.sqlstate == "42501"

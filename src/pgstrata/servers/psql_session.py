@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from typing import Final
 
@@ -15,7 +16,7 @@ _CONNECTING: Final = 20.0
 """Seconds for each of several hosts: libpq tries one after the other."""
 _SILENT: Final = b"the server did not answer in time"
 _DONE: Final = "00000"
-_LAST: Final = "LAST_ERROR_SQLSTATE"
+_STATE: Final = re.compile(rb": {2}([0-9A-Z]{5}): ")
 _GONE: Final = ("08", "57P0")
 """Beginnings of SQLSTATEs after which a connection is of no use: a pooler gives them as ordinary errors."""
 
@@ -56,12 +57,10 @@ class PsqlSession:
 
     def rows_of_text(self, statement: str, *, timeout: float = 30.0) -> bytes:
         tag = next(tag for tag in (f"$pgstrata{number}$" for number in count()) if tag not in statement)
-        # the statement that gives the text succeeds; only the text itself can leave an error
-        words = f"\\set {_LAST} {_DONE}\nSELECT {tag}{statement}{tag} AS pgstrata \\gexec"
-        return self._ask(words, timeout, variable=_LAST)
+        return self._ask(f"SELECT {tag}{statement}{tag} AS pgstrata \\gexec", timeout)
 
-    def _ask(self, words: str, timeout: float, variable: str = "SQLSTATE") -> bytes:
-        said, state = self._exchange(words, timeout, variable)
+    def _ask(self, words: str, timeout: float) -> bytes:
+        said, state = self._exchange(words, timeout)
         if said.ended or state.startswith(_GONE):
             found = explain_failure(self._address, said.complaints or _SILENT, lost=True)
             raise SessionLostError(found.what, where=found.where, remedy=found.remedy)
@@ -73,13 +72,18 @@ class PsqlSession:
     def close(self) -> None:
         self._dialogue.close()
 
-    def _exchange(self, words: str, timeout: float, variable: str = "SQLSTATE") -> tuple[Exchange, str]:
-        """What was said, and the SQLSTATE in a variable of psql: servers translate the words of their errors."""
+    def _exchange(self, words: str, timeout: float) -> tuple[Exchange, str]:
+        """What was said, and the SQLSTATE: servers translate the words of their errors.
+
+        Where the statement that `\\gexec` gave has failed, psql says none: it is in the complaints.
+        """
         self._number += 1
         mark = f"@{self._number}"
-        asked = f"{words}\n\\warn :{variable}\n\\warn {mark}\n"
+        asked = f"{words}\n\\warn :SQLSTATE\n\\warn {mark}\n"
         said = self._dialogue.exchange(asked.encode(), mark.encode(), timeout=timeout)
         if said.ended:
             return said, ""
         complaints, _, state = said.complaints.removesuffix(b"\n").rpartition(b"\n")
+        if not state and (match := _STATE.search(complaints)):
+            state = match[1]
         return Exchange(output=said.output, complaints=complaints, ended=False), state.decode("ascii", "replace")
