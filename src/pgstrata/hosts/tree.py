@@ -9,7 +9,7 @@ import fcntl
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Final
@@ -31,14 +31,16 @@ _PIPE: Final = 1 << 20
 
 # What is not there has its name said; then the architecture.
 _SURVEY: Final = """
-for program in cksum find sha256sum sort tar xargs; do
+for program in cksum find sed sha256sum sort tar xargs; do
     command -v "$program" >/dev/null 2>&1 || echo "missing $program"
 done
 echo "machine $(uname -m)"
 """
 
-# Names in bin/, each ended by a NUL, then a line with the first bytes of each: three processes, not three for each.
-_HEADERS: Final = r"""
+# The size in bytes with the path, then names in bin/, each ended by a NUL; then a line with the first bytes of each of
+# these: three processes, not three for each.
+_LOOK: Final = r"""
+du -sb0 -- "$1" || exit
 export LC_ALL=C
 cd -- "$1/bin" 2>/dev/null || exit 0
 set -- -L . -maxdepth 1 -type f -size +19c
@@ -56,20 +58,27 @@ tar -b 512 --no-same-owner -xpf - || exit
 set -- "$1" "$reader"
 """
 
-# One sum for kinds, modes, sizes, links, names and contents; a file that cannot be read makes another one. Sizes tell
-# where each content ends, and an empty entry tells where the list does. openssl uses the instructions that CPUs have
-# for SHA-256; sha256sum is for hosts without openssl, which has read nothing then.
+# One sum for kinds, modes, sizes, links and names of all, and for sums of contents in the order of names; a file that
+# cannot be read has none. openssl uses the instructions that CPUs have for SHA-256, which sha256sum often does not;
+# both print a sum before the name of a file. The names are listed while contents are read.
 _DIGEST: Final = r"""
 export LC_ALL=C
 cd -- "$1" || exit
-{
+sum=sha256sum
+command -v openssl >/dev/null 2>&1 && sum='openssl dgst -sha256 -r'
+if [ "$2" = sha256 ]; then
+    find . -type f -print0 | sort -z | xargs -0 -r $sum 2>&1 | sed -n 's/^\\\{0,1\}\([0-9a-f]\{64\}\) .*/\1/p'
+else
+    find . -type f -print0 | sort -z | xargs -0 -r cksum 2>&1
+fi | {
     find . -type f -printf '%y %m %s %p\0' -o -printf '%y %m %l %p\0' | sort -z
-    printf '\0'
-    find . -type f -print0 | sort -z | xargs -0 -r "$2" -- 2>&1
-} | { openssl dgst -sha256 -r 2>/dev/null || sha256sum; }
+    cat
+} | $sum
 """
-_CONTENTS: Final = "cat"
-_CHECKSUMS: Final = "cksum"
+# Where the kernel gives each session its share of the CPUs (sched(7), autogroups), niceness counts within it alone.
+_WHEN_IDLE: Final = 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 "$@"'
+_SHA256: Final = "sha256"
+_CRC: Final = "crc"
 _NOTHING: Final = "none"
 
 # What is larger, which no installation is, has its contents checked by POSIX's CRC of each file: on CPUs without
@@ -171,20 +180,17 @@ def _survey(target: Host) -> str:
 
 def _require_fit(source: Host, target: Host, path: str) -> int:
     """Bytes of a folder as du counts them; HostNotFitError if that host lacks programs, or cannot run those in bin/."""
-    with (
-        closing(source.running(Command(argv=("du", "-sb", "--", path)))) as counting,
-        closing(source.running(Command(argv=("sh", "-c", _HEADERS, "sh", path)))) as reading,
-    ):
-        next(counting)
-        next(reading)
+    with closing(source.running(Command(argv=("sh", "-c", _LOOK, "sh", path)))) as looking:
+        next(looking)
         machine = _survey(target)
-        _refuse_foreign(finish(reading).text, path, machine, target.name)
-        return int(finish(counting).text.split()[0])
+        size, *found = finish(looking).text.split("\0")
+    _refuse_foreign(found, path, machine, target.name)
+    return int(size.split()[0])
 
 
-def _refuse_foreign(said: str, path: str, machine: str, target: str) -> None:
-    """`said`: what `_HEADERS` prints."""
-    *names, headers = said.split("\0")
+def _refuse_foreign(found: Sequence[str], path: str, machine: str, target: str) -> None:
+    """`found`: names in bin/, then lines with the first bytes of each."""
+    *names, headers = found
     for program, header in zip(names, headers.splitlines(), strict=False):  # one may have gone meanwhile
         if built_for := foreign_architecture(bytes.fromhex(header), machine):
             what = f"{path}/bin/{program} is a program for {built_for}, and that host is {machine}"
@@ -193,7 +199,7 @@ def _refuse_foreign(said: str, path: str, machine: str, target: str) -> None:
 
 
 def _reader_for(size: int) -> str:
-    return _CONTENTS if size < _THOROUGH else _CHECKSUMS
+    return _SHA256 if size < _THOROUGH else _CRC
 
 
 def _digest_command(path: str, reader: str) -> Command:
@@ -223,7 +229,7 @@ def _send(source: Host, receiver: _Receiver, path: str, reader: str) -> str:
     """Send and compare; the digest."""
     packing = Command(argv=("tar", "-C", path, "-b", "512", "-cf", "-", "."))
     # Here the sum is made meanwhile, where sending leaves the CPU time for it.
-    summing = Command(argv=("nice", "-n", "19", *_digest_command(path, reader).argv))
+    summing = Command(argv=("sh", "-c", _WHEN_IDLE, "sh", *_digest_command(path, reader).argv))
     with (
         receiver.feeding(source, packing, reader) as packed,
         _started(summing, UserAccount.load(source.user)) as summed,
