@@ -332,7 +332,7 @@ def test_nothing_is_unpacked_when_whoever_sends_has_gone(there, folder):
         assert subprocess.run(words, input=said, check=False).returncode == 1
 
 
-@pytest.mark.parametrize("reader", ["cat", "cksum"])
+@pytest.mark.parametrize("reader", ["sha256", "crc"])
 def test_each_difference_between_two_trees_makes_another_digest(here, folder, reader):
     def digest():
         return here.run(sending._digest_command(str(made), reader)).text.split()[0]
@@ -360,17 +360,21 @@ def test_each_difference_between_two_trees_makes_another_digest(here, folder, re
 
 
 def test_a_digest_is_the_same_with_openssl_and_without(here, tree, folder):
-    (folder / "bin").mkdir()
-    for name in ("sh", "find", "sort", "xargs", "cat", "sha256sum"):
-        (folder / "bin" / name).symlink_to(shutil.which(name))
-    command = sending._digest_command(str(tree), "cat")
+    (tree / "line\nbreak").touch()
+    programs = folder / "programs"
+    programs.mkdir()
+    for name in ("sh", "find", "sort", "sed", "xargs", "cat", "sha256sum"):
+        (programs / name).symlink_to(shutil.which(name))
+    command = sending._digest_command(str(tree), "sha256")
     found = {
         here.run(replace(command, environment={"PATH": path})).text.split()[0]
-        for path in (os.environ["PATH"], str(folder / "bin"))
+        for path in (os.environ["PATH"], str(programs))
     }
-    listing = sending._DIGEST.partition("} |")[0] + "}"
-    listed = here.run(replace(command, argv=("sh", "-c", listing, "sh", str(tree), "cat")))
-    assert found == {hashlib.sha256(listed.stdout).hexdigest()}
+    assert len(found) == 1
+    listing = sending._DIGEST.rpartition("} |")[0] + "}"
+    listed = here.run(replace(command, argv=("sh", "-c", listing, "sh", str(tree), "sha256"))).stdout
+    assert hashlib.sha256((tree / "bin" / "program").read_bytes()).hexdigest().encode() in listed
+    assert found == {hashlib.sha256(listed).hexdigest()}
 
 
 # --------------------------------------------------------------------------------------------- single files

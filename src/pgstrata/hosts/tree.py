@@ -22,7 +22,7 @@ from pgstrata.hosts.lanes import wait_for
 from pgstrata.hosts.local_process import kill_group, start
 from pgstrata.hosts.ssh import SshHost
 from pgstrata.ports.host import Command, Completed, Host, StopSignal
-from pgstrata.ports.steps import finish
+from pgstrata.ports.steps import Steps, finish
 
 _LONG: Final = 7200.0
 _LAST_WORDS: Final = 65536
@@ -31,19 +31,22 @@ _PIPE: Final = 1 << 20
 
 # What is not there has its name said; then the architecture.
 _SURVEY: Final = """
-for program in cksum find sha256sum sort tar xargs; do
+for program in cksum find sed sha256sum sort tar xargs; do
     command -v "$program" >/dev/null 2>&1 || echo "missing $program"
 done
 echo "machine $(uname -m)"
 """
 
-# Names in bin/, each ended by a NUL, then a line with the first bytes of each: three processes, not three for each.
-_HEADERS: Final = r"""
+# The size in bytes with the path, then names in bin/, each ended by a NUL; then a line with the first bytes of each of
+# these: three processes, not three for each. The size is found meanwhile.
+_LOOK: Final = r"""
 export LC_ALL=C
-cd -- "$1/bin" 2>/dev/null || exit 0
-set -- -L . -maxdepth 1 -type f -size +19c
-find "$@" -printf '%f\0' | sort -z
-find "$@" -printf '%f\0' | sort -z | xargs -0 -r head -q -c 20 -- | od -An -v -w20 -tx1
+{
+    cd -- "$1/bin" 2>/dev/null || exit 0
+    set -- -L . -maxdepth 1 -type f -size +19c
+    find "$@" -printf '%f\0' | sort -z
+    find "$@" -printf '%f\0' | sort -z | xargs -0 -r head -q -c 20 -- | od -An -v -w20 -tx1
+} | { du -sb0 -- "$1" && cat; }
 """
 
 # A session begins slowly, so it is begun before the folder is there. The first line that it gets says that the folder
@@ -56,20 +59,25 @@ tar -b 512 --no-same-owner -xpf - || exit
 set -- "$1" "$reader"
 """
 
-# One sum for kinds, modes, sizes, links, names and contents; a file that cannot be read makes another one. Sizes tell
-# where each content ends, and an empty entry tells where the list does. openssl uses the instructions that CPUs have
-# for SHA-256; sha256sum is for hosts without openssl, which has read nothing then.
+# One sum for kinds, modes, sizes, links and names of all, and for sums of contents in the order of names; a file that
+# cannot be read has none. openssl uses the instructions that CPUs have for SHA-256, which sha256sum often does not;
+# both print a sum before the name of a file. The names are listed while contents are read.
 _DIGEST: Final = r"""
 export LC_ALL=C
 cd -- "$1" || exit
-{
+sum=sha256sum
+command -v openssl >/dev/null 2>&1 && sum='openssl dgst -sha256 -r'
+if [ "$2" = sha256 ]; then
+    find . -type f -print0 | sort -z | xargs -0 -r $sum 2>&1 | sed -n 's/^\\\{0,1\}\([0-9a-f]\{64\}\) .*/\1/p'
+else
+    find . -type f -print0 | sort -z | xargs -0 -r cksum 2>&1
+fi | {
     find . -type f -printf '%y %m %s %p\0' -o -printf '%y %m %l %p\0' | sort -z
-    printf '\0'
-    find . -type f -print0 | sort -z | xargs -0 -r "$2" -- 2>&1
-} | { openssl dgst -sha256 -r 2>/dev/null || sha256sum; }
+    cat
+} | $sum
 """
-_CONTENTS: Final = "cat"
-_CHECKSUMS: Final = "cksum"
+_SHA256: Final = "sha256"
+_CRC: Final = "crc"
 _NOTHING: Final = "none"
 
 # What is larger, which no installation is, has its contents checked by POSIX's CRC of each file: on CPUs without
@@ -113,8 +121,8 @@ def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> Sen
     folder, _, name = target_path.rpartition("/")
     part = f"{folder}/.{name}.part"
     try:
-        with _receiving(target, part) as receiver:
-            size = _require_fit(source, target, path)
+        with _looking(source, path) as look, _receiving(target, part) as receiver:
+            size = _require_fit(target, look)
             _require_room(target, target_path, size)
             target.remove_tree(part)
             target.make_folder(part)
@@ -174,31 +182,35 @@ def _survey(target: Host) -> str:
     return lines[-1].removeprefix("machine ")
 
 
-def _require_fit(source: Host, target: Host, path: str) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """A look at a folder here, begun while other things are done."""
+
+    path: str
+    steps: Steps[Completed]
+
+
+@contextmanager
+def _looking(source: Host, path: str) -> Iterator[_Look]:
+    with closing(source.running(Command(argv=("sh", "-c", _LOOK, "sh", path)))) as steps:
+        next(steps)
+        yield _Look(path=path, steps=steps)
+
+
+def _require_fit(target: Host, look: _Look) -> int:
     """Bytes of a folder as du counts them; HostNotFitError if that host lacks programs, or cannot run those in bin/."""
-    with (
-        closing(source.running(Command(argv=("du", "-sb", "--", path)))) as counting,
-        closing(source.running(Command(argv=("sh", "-c", _HEADERS, "sh", path)))) as reading,
-    ):
-        next(counting)
-        next(reading)
-        machine = _survey(target)
-        _refuse_foreign(finish(reading).text, path, machine, target.name)
-        return int(finish(counting).text.split()[0])
-
-
-def _refuse_foreign(said: str, path: str, machine: str, target: str) -> None:
-    """`said`: what `_HEADERS` prints."""
-    *names, headers = said.split("\0")
+    machine = _survey(target)
+    size, *names, headers = finish(look.steps).text.split("\0")
     for program, header in zip(names, headers.splitlines(), strict=False):  # one may have gone meanwhile
         if built_for := foreign_architecture(bytes.fromhex(header), machine):
-            what = f"{path}/bin/{program} is a program for {built_for}, and that host is {machine}"
+            what = f"{look.path}/bin/{program} is a program for {built_for}, and that host is {machine}"
             remedy = f"name a server that was built for {machine}, such as one that is installed there"
-            raise HostNotFitError(what, where=target, remedy=remedy)
+            raise HostNotFitError(what, where=target.name, remedy=remedy)
+    return int(size.split()[0])
 
 
 def _reader_for(size: int) -> str:
-    return _CONTENTS if size < _THOROUGH else _CHECKSUMS
+    return _SHA256 if size < _THOROUGH else _CRC
 
 
 def _digest_command(path: str, reader: str) -> Command:
@@ -212,7 +224,8 @@ def _digest_in(said: str) -> str:
 
 def _compare(source: Host, target: Host, path: str, target_path: str) -> SentTree:
     """What is there already, read on both sides at once; HostFileError if it is something else."""
-    size = _require_fit(source, target, path)
+    with _looking(source, path) as look:
+        size = _require_fit(target, look)
     reader = _reader_for(size)
     with closing(source.running(_digest_command(path, reader), timeout=_LONG)) as summing:
         next(summing)
