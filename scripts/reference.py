@@ -41,8 +41,8 @@ as `[[environments]]`. Cells are measured in every environment.
 SETTINGS: Final = """\
 ## Settings that pgstrata chooses
 
-If no environment sets them, pgstrata chooses the following settings, the same in all environments. `pgstrata plan` shows
-them with the reasons:
+If no environment sets them, pgstrata chooses the following settings, the same in all environments. `pgstrata plan`
+shows them with the reasons:
 
 - sizes that follow from the machine: `shared_buffers`, `effective_cache_size`, `max_connections`
 - rare timed checkpoints, which otherwise would be in some runs only
@@ -59,10 +59,10 @@ If one environment sets a setting, pgstrata does not change it in any. It change
 OF_THE_HOST: Final = """\
 ## Layers of the host
 
-These keys of `[factors]`, `[common]` and `[[environments]]` change the host for the duration of a run. Each change is first
-written into a ledger on the host, and undone afterwards, also after a kill (`pgstrata host restore`). `pgstrata doctor`
-says which of them are possible on this host and for this user. What a level does, and its limits:
-[how-to](../how-to/settings.md#compare-layers-of-the-host).
+These keys of `[factors]`, `[common]` and `[[environments]]` change the host for the duration of a run. Each change is
+first written into a ledger on the host, and undone afterwards, also after a kill (`pgstrata host restore`).
+`pgstrata doctor` says which of them are possible on this host and for this user.
+[how-to](../how-to/settings.md#compare-layers-of-the-host) says what a level does, and its limits.
 
 | key | levels |
 |---|---|

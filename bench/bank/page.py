@@ -30,8 +30,8 @@ HEAD: Final = """\
 ## How many minutes does an answer take?
 
 Each row is a question about two environments, with the data built. Studies are drawn from recorded visits and judged by
-the usual rule ([methods.md](methods.md#how-a-verdict-is-reached)). The threshold is 3 % for a difference of 5 %, 1 % for
-2 %, and 0.5 % for 1 %.
+the usual rule ([methods.md](methods.md#how-a-verdict-is-reached)). The threshold is 3 % for a difference of 5 %, 1 %
+for 2 %, and 0.5 % for 1 %.
 
 - **Right**: the verdict is right and comes within the goal, set-up included. A later verdict counts as undecided.
 - **Truth inside**: the interval at the end contains the true difference. For equal environments this is zero. Otherwise
@@ -52,16 +52,16 @@ Complete studies that were measured, not drawn, and stopped when they were decid
 SCATTER: Final = """
 ## How much do equal environments scatter?
 
-*D* is the difference of one visit, and its SD is taken about zero. "*D* by rounds" is the SD of *D* if the rounds of all
-visits were distributed to visits at random. "Lasting" is the rest: differences between starts, placement of sessions,
-and noise that lasts for seconds. All figures are in percent; {validation} visits make a row complete.
+*D* is the difference of one visit, and its SD is taken about zero. "*D* by rounds" is the SD of *D* if the rounds of
+all visits were distributed to visits at random. "Lasting" is the rest: differences between starts, placement of
+sessions, and noise that lasts for seconds. All figures are in percent; {validation} visits make a row complete.
 """
 TRUTHS: Final = """
 ## Does the placement of sessions change the answer?
 
 The table has the same differences with sessions paired with CPUs, and with free ones. "Planned anew" is
-`plan_cache_mode = force_custom_plan`, which plans each execution, as the simple protocol does. pgbench's protocol belongs
-to a cell and cannot differ between environments.
+`plan_cache_mode = force_custom_plan`, which plans each execution, as the simple protocol does. pgbench's protocol
+belongs to a cell and cannot differ between environments.
 """
 
 
