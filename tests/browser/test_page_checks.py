@@ -17,6 +17,7 @@ def svg(inner, more=""):
     return f"<div class='chart'><svg width='300' height='100' {more}>{inner}</svg></div>"
 
 
+DARK = "<path d='M0,0h300v100h-300z' fill='#222'/>"
 BEFORE = svg("<text x='-50' y='30'>before the edge</text>", "style='overflow: visible'")
 
 
@@ -45,6 +46,7 @@ def found(tab, page):
             "<text transform='translate(60 60) rotate(-50)'>turned</text><text transform='translate(80 60) rotate(-50)'>turned</text>"
         ),
         svg("<rect width='300' height='100' fill='#000'/><text x='10' y='30' fill='#fff'>white on black</text>"),
+        svg(f"{DARK}<text x='10' y='30' style='paint-order: stroke; stroke: #fff; stroke-width: 3px'>in a halo</text>"),
         "<p style='font-size: 30px; color: #888'>large and grey</p>",
     ],
 )
@@ -85,7 +87,8 @@ def test_a_page_without_a_fault_has_no_finding(tab, write, body):
         ),
         (svg("<text x='10' y='30' fill='#aaa'>pale</text>"), '"pale" have'),
         (svg("<text x='10' y='30' opacity='.3'>pale</text>"), '"pale" have'),
-        (svg("<path d='M0,0h300v100h-300z' fill='#222'/><text x='10' y='30'>dark on dark</text>"), "dark on dark"),
+        (svg(f"{DARK}<text x='10' y='30'>dark on dark</text>"), "dark on dark"),
+        (svg(f"{DARK}<text x='10' y='30' style='stroke: #fff; stroke-width: 3px'>no halo</text>"), "no halo"),
     ],
 )
 def test_each_fault_is_found(tab, write, body, said):

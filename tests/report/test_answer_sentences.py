@@ -58,6 +58,14 @@ def test_no_difference_names_the_threshold_and_the_interval(desk):
     )
 
 
+def test_of_many_environments_each_with_one_comparison_has_its_interval(desk):
+    environments = tuple(desk.environment(f"e{place}", (("server", str(place)),)) for place in range(12))
+    compared = (desk.comparison(environment=each.name) for each in environments[1:])
+    texts = say(desk.verdict_answer(*compared, environments=environments))
+    assert len(texts) == 11
+    assert all("-3.1 % [-4.2, -1.9]" in text for text in texts)
+
+
 def test_an_undecided_comparison_names_no_winner(desk):
     answer = desk.verdict_answer(
         desk.comparison(verdict=Verdict.INCONCLUSIVE, effect=1.01, interval=Interval(low=0.976, high=1.031), blocks=7)

@@ -69,6 +69,21 @@ def test_it_is_shown_everywhere_and_without_colour(desk):
     assert "Difference in throughput from 14" in render_text(answer)
 
 
+def test_long_sentences_leave_room_for_the_matrix_and_are_folded(desk):
+    answer = desk.answer(environments=versions(desk, 14, 15, 16), effects=(1.0, 0.9, 1.2))
+    document = make_document(answer)
+    long = tuple(dataclasses.replace(each, text=f"{each.text} {'word ' * 100}") for each in document.answer)
+    said = dataclasses.replace(document, answer=long)
+    assert (len(document.head), len(said.head), len(said.rest)) == (2, 1, 1)
+    assert len(dataclasses.replace(said, matrix=None).head) == 2
+
+
+def test_controls_stand_between_the_answer_and_the_matrix(desk):
+    page = emit_page(make_document(desk.answer()))
+    assert page.index("18 is slower than 16") < page.index('class="minor control"') < page.index('class="matrix"')
+    assert page.count("The control (") == 1
+
+
 def test_a_narrow_terminal_shows_the_columns_that_fit_and_counts_the_others(desk):
     numbers = range(10, 20)
     cells = tuple(cell(name) for name in ("a-long-name-of-a-workload", "another-long-name", "a-third-long-name"))

@@ -180,7 +180,7 @@ def record(folder):
         rate = 0 if stalled else 1000 * (0.6 if locked else 2 if more else 1)
         sessions = {_SELECT: int(draws.binomial(8, 0.7)) * (2 if more else 1) + 1, _WAITING: 1}
         if locked:
-            sessions = {_SELECT: 2, _WAITING: 7, BLOCKER: 1, _REPORT: 3}
+            sessions = {_SELECT: 2, _WAITING: int(draws.integers(6, 9)), BLOCKER: 1, _REPORT: int(draws.integers(1, 5))}
         use_of = RelationUse(sequential_scans=60.0 * (5 if locked else 1), sequential_rows=600.0)
         return Second(
             sessions,
@@ -224,7 +224,15 @@ def list_page():
     """The list of `pgstrata serve`."""
     entries = (
         _listed("study", ListedState.FINISHED, headline="17 is faster than 16: +4.2 % [+3.1, +5.5]"),
-        _listed("a-folder/" + "of-a-long-name-" * 6, ListedState.RUNNING, runs=12, planned=48, question=_QUESTION),
+        _listed(
+            "a-folder/" + "of-a-long-name-" * 6,
+            ListedState.RUNNING,
+            runs=12,
+            planned=48,
+            process=4711,
+            host="db1",
+            question=_QUESTION,
+        ),
         _listed("broken", ListedState.DAMAGED, problem="plan.json is no plan: unexpected end of the file in line 1"),
     )
     listing = Listing(folder="/home/somebody/studies", entries=entries, depth=3, unread=("/home/somebody/x",), cut=True)

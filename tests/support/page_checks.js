@@ -240,6 +240,9 @@ window.pageChecks = (() => {
     return alpha > 0 ? [{ each, box, fill: [...fill.slice(0, 3), alpha], matrix: null }] : [];
   });
   // What is painted under a point of a text, by the shapes that come before it in its drawing.
+  // What surrounds the letters of a text whose outline is painted first; null where none is.
+  const haloOf = (style) =>
+    style.paintOrder.startsWith("stroke") && parseFloat(style.strokeWidth) >= 2 ? painted(style, "stroke") : null;
   const under = (shapes, text, x, y, below) => {
     for (const shape of shapes) {
       const { box, each } = shape;
@@ -274,7 +277,8 @@ window.pageChecks = (() => {
       const [a, b, c, d] = each.corners;
       const at = (share) => [0, 1].map((axis) => (1 - share) * (a[axis] + d[axis]) / 2 + share * (b[axis] + c[axis]) / 2);
       const ratios = [0.1, 0.5, 0.9].map((share) => {
-        const below = under(drawings.get(svg), text, ...at(share), paper(svg.parentElement));
+        const behind = under(drawings.get(svg), text, ...at(share), paper(svg.parentElement)), halo = haloOf(each.style);
+        const below = halo ? over(halo, behind) : behind;
         return ratio(over(ink, below), below);
       });
       note(each, Math.min(...ratios), parseFloat(each.style.fontSize) * scaleOf(text.getScreenCTM()));

@@ -13,7 +13,7 @@ from itertools import accumulate
 MOST_SAID = 4
 """Sentences of an answer that a page shows before everything else."""
 _MOST_LETTERS = 600
-"""Letters of these sentences, so that the matrix is on the first screen; the first sentence may have more."""
+"""Letters of these sentences where a matrix follows, so that it is on the first screen; the first may have more."""
 
 
 class Tone(StrEnum):
@@ -295,9 +295,11 @@ class Document:
     def head(self) -> tuple[Paragraph, ...]:
         """The sentences that a page shows first: alarms, and the first few of the answer."""
         said = self._of(Tone.PLAIN)[:MOST_SAID]
-        letters = accumulate(len(each.plain) for each in said)
-        fitting = [each for each, number in zip(said, letters, strict=True) if number <= _MOST_LETTERS] or said[:1]
-        return tuple(each for each in self.answer if each.tone is Tone.ALARM or each in fitting)
+        if self.matrix is not None:
+            letters = accumulate(len(each.plain) for each in said)
+            fitting = sum(number <= _MOST_LETTERS for number in letters)
+            said = said[: max(1, fitting)]
+        return tuple(each for each in self.answer if each.tone is Tone.ALARM or each in said)
 
     @property
     def controls(self) -> tuple[Paragraph, ...]:

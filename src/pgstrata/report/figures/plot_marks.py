@@ -188,7 +188,7 @@ def _draw_steps(sheet: Sheet, row: Row) -> Iterator[str]:
             box = text_box(said, x2, middle, anchor="middle")
             if _is_free(box, taken, sheet):
                 taken.append(box)
-                yield text(x2, middle + 4, said, anchor="middle", more=' class="over"')
+                yield text(x2, middle + 4, said, anchor="middle")
 
 
 def _is_free(box: Box, taken: Sequence[Box], sheet: Sheet) -> bool:
