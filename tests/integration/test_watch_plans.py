@@ -38,11 +38,10 @@ SELECT max(pieces) FROM stock WHERE id < :id AND note <> 'canary-constant';
 \\sleep 200 ms
 """
 LOGGING = "-c session_preload_libraries=auto_explain -c auto_explain.log_min_duration=0"
+FOUND = "SELECT 1 FROM plan p JOIN statement s ON s.id = p.statement WHERE {} AND text LIKE '{}%'"
 QUERIES = (
-    "SELECT 1 FROM plan p JOIN statement s ON s.id = p.statement "
-    "WHERE source = 'generic' AND shape <> '' AND moment >= ? AND text LIKE 'select count(*)%'",
-    "SELECT 1 FROM plan p JOIN statement s ON s.id = p.statement "
-    "WHERE problem <> '' AND until >= ? AND text LIKE 'update stock%'",
+    FOUND.format("source = 'generic' AND shape <> '' AND moment >= ?", "select count(*)"),
+    FOUND.format("problem <> '' AND until >= ?", "update stock"),
 )
 """The plan of one statement, and why another has none."""
 

@@ -33,3 +33,16 @@ def test_the_page_of_a_kept_study_draws_its_versions_and_no_axis_that_it_does_no
     refused = kept.pgstrata(tmp_path, "report", study, "-o", page, "--along", "clients")
     assert refused.returncode == 2
     assert "use one of server" in refused.stderr
+
+
+def test_a_kept_study_is_explained_like_an_archive(tmp_path):
+    study = kept.unpack("causes", tmp_path)
+    assert kept.pgstrata(tmp_path, "reparse", study).returncode == 0
+    found = json.loads(kept.pgstrata(tmp_path, "explain", study, "--json").stdout)
+    assert (found["outcome"], found["window"]["environment"], found["window"]["runs"]) == ("incident", "injected", 5)
+    (change,) = found["plans"]["changes"]
+    assert change["changes"] == ["Index Scan using orders_customer on orders -> Seq Scan on orders"]
+    assert found["causes"][0]["kind"] == "more blocks a call"
+    assert found["causes"][0]["statements"] == [change["statement"]]
+    extra = found["changes"][1]["value"] - found["changes"][1]["reference"]
+    assert sum(row["difference"] for row in found["rows"]) == pytest.approx(extra)

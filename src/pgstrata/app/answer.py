@@ -37,6 +37,7 @@ from pgstrata.compare.worth import find_worth
 from pgstrata.diagnosis.query_text import hash_query, normalise
 from pgstrata.errors import UsageError
 from pgstrata.experiment.prices import assign_prices
+from pgstrata.model.activity import NO_QUERIES
 from pgstrata.model.answer import Answer
 from pgstrata.model.metrics import COMPARED_SERIES, LATENCY_QUANTILES, ROUND_TPS, SAMPLED_CPU
 from pgstrata.model.queries import QueryCounts
@@ -45,10 +46,6 @@ from pgstrata.model.study import Study
 from pgstrata.ports.studies import StoredStudy
 
 _HASH: Final = re.compile(r"q[0-9a-f]{12}")
-_NO_QUERIES: Final = frozenset(
-    {"prepared transaction", "client backend", "autovacuum worker", "walsender", "parallel worker", "background worker"}
-)
-"""What may stand for the query of those that block, where they have none."""
 
 
 def hide_texts(study: Study) -> Study:
@@ -85,7 +82,7 @@ def _hide_counts(counts: QueryCounts) -> QueryCounts:
 @lru_cache(maxsize=4096)
 def _hash(text: str) -> str:
     """A text that is a hash already, because no other was kept, stays."""
-    return text if _HASH.fullmatch(text) or text in _NO_QUERIES else hash_query(normalise(text))
+    return text if _HASH.fullmatch(text) or text in NO_QUERIES else hash_query(normalise(text))
 
 
 SHOWN = (

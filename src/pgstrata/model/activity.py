@@ -8,6 +8,13 @@ ACTIVITY_HERTZ: Final = 10.0
 """How often a second pg_stat_activity is looked at."""
 
 
+PREPARED: Final = "prepared transaction"
+NO_QUERIES: Final = frozenset(
+    {PREPARED, "client backend", "autovacuum worker", "walsender", "parallel worker", "background worker"}
+)
+"""Placeholders for blockers without query text."""
+
+
 class SessionState(StrEnum):
     """What a session was doing at the moment of a sample.
 

@@ -75,7 +75,7 @@ class PsqlSession:
     def _exchange(self, words: str, timeout: float) -> tuple[Exchange, str]:
         """What was said, and the SQLSTATE: servers translate the words of their errors.
 
-        Where the statement that `\\gexec` gave has failed, psql says none: it is in the complaints.
+        Where a statement given as a text has failed, psql says none: it is in the complaints.
         """
         self._number += 1
         mark = f"@{self._number}"

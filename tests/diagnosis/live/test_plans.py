@@ -121,6 +121,33 @@ def test_a_changed_plan_is_evidence_of_more_blocks_a_call():
     assert (told.name, told.reference, told.value) == ("select", 580.0, 640.0)
 
 
+def uncounted(why_plans, blocks):
+    """The same of a server that counts no statements, whose transactions touch so many blocks."""
+
+    def side(begin, end, load, blocks):
+        size = end - begin
+        return replace(
+            window(begin, end, *why_plans),
+            sessions={session("select"): tuple(load + number % 2 for number in range(size))},
+            rates={
+                "commits": tuple(100.0 + number % 3 for number in range(size)), "blocks_hit": (blocks,) * size,
+                "blocks_read": (0.0,) * size,
+            },
+        )  # fmt: skip
+
+    causes = explain(side(600, 720, 8, blocks), side(0, 600, 1, 400.0)).causes
+    return [cause for cause in causes if cause.kind is CauseKind.MORE_BLOCKS]
+
+
+def test_where_nothing_was_counted_a_changed_plan_and_more_blocks_are_the_cause():
+    changed = seen(5, 580, INDEX), seen(640, 715, SEQ)
+    (cause,) = uncounted(changed, 40_000.0)
+    assert cause.statements == ("select",)
+    assert [each.code for each in cause.evidence] == [EvidenceCode.BLOCKS, EvidenceCode.PLAN]
+    assert not uncounted(changed, 410.0)
+    assert not uncounted((seen(5, 715, INDEX),), 40_000.0)
+
+
 def test_without_a_changed_plan_there_is_none():
     assert EvidenceCode.PLAN not in evidence(slow(seen(5, 715, INDEX)))
     assert EvidenceCode.PLAN not in evidence(slow())

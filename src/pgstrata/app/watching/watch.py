@@ -46,8 +46,8 @@ class WatchTask:
 
     `seconds` None is until it is interrupted. `plans`: whether plans of statements are kept. `host` is the machine on
     which the server runs, written as in an experiment; None: this one, if the server is reached at one of its
-    addresses. `listen` is where metrics are offered.
-    `on_incident` is a command that is run when an incident begins and ends, `rate` the false alarms per second.
+    addresses. `listen` is where metrics are offered. `on_incident` is a command that is run when an incident begins and
+    ends, `rate` the false alarms per second.
     """
 
     dsn: str

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.diagnosis.query_text import hash_query, normalise
-from pgstrata.model.activity import ProcessCount, SessionCount, SessionState
+from pgstrata.model.activity import NO_QUERIES, PREPARED, ProcessCount, SessionCount, SessionState
 from pgstrata.model.archive import (
     CLIENT,
     COMMITS,
@@ -33,9 +33,6 @@ from pgstrata.sources.runs import may_enter
 _HASH: Final = re.compile(r"q[0-9a-f]{12}")
 _ACTIVE: Final = "active"
 _NO_STATEMENT: Final = frozenset({SessionState.CLIENT, SessionState.CONNECTING})
-_PREPARED: Final = "prepared transaction"
-_KINDS: Final = frozenset({CLIENT, PARALLEL, "autovacuum worker", "walsender", "background worker"})
-"""What may stand for the query of a session that blocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,9 +140,9 @@ def _blocked(runs: Sequence[RunRecord], driver: str) -> Mapping[Blocking, int]:
 
 
 def _root(blocker: str, driver: str) -> SessionClass:
-    if blocker == _PREPARED:
-        return SessionClass(kind="", state=_PREPARED)
-    if blocker in _KINDS:
+    if blocker == PREPARED:
+        return SessionClass(kind="", state=PREPARED)
+    if blocker in NO_QUERIES:
         return SessionClass(kind=blocker, application=driver, state=_ACTIVE)
     return SessionClass(kind=CLIENT, application=driver, state=_ACTIVE, statement=statement_key(blocker))
 
@@ -207,5 +204,5 @@ def _texts(runs: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
         blockers = (count.blocker for count in run.sessions)
         queries = (query.query for query in run.queries.queries) if run.queries is not None else ()
         for text in (*seen, *blockers, *queries):
-            if text and text not in _KINDS | {_PREPARED} and not _HASH.fullmatch(text):
+            if text and text not in NO_QUERIES and not _HASH.fullmatch(text):
                 yield statement_key(text), text

@@ -77,12 +77,32 @@ def touching_more(case: Case, times: float, least: float = _FEWEST_BLOCKS) -> li
 
 def more_blocks(case: Case, work: Work) -> Iterator[Cause]:
     """Statements that touch more blocks a call: another plan, a dropped index, more row versions."""
+    if not case.found.calls:
+        yield from _other_plans(case, work)
+        return
     changes = touching_more(case, MORE_BLOCKS)
     load = load_of_slower(case, work, changes)
     if changes and load > 0:
         keys = tuple(change.statement for change in changes[:_MOST])
         told = (*blocks_evidence(changes[0]), _plan_evidence(case, keys[0]))
         yield case.cause(CauseKind.MORE_BLOCKS, load, *told, statements=keys)
+
+
+def _other_plans(case: Case, work: Work) -> Iterator[Cause]:
+    """The same where no statement was counted: those with another plan, while transactions touch more blocks."""
+    if not touches_more(work):
+        return
+    loads = case.load_by_statement(LOCK, *WAL_EVENTS, "Client/")
+    extra = {
+        change.statement: case.extra_of(loads[change.statement])
+        for change in case.found.plans.changes
+        if change.statement in loads
+    }
+    keys = sorted((key for key in extra if extra[key] > 0), key=lambda key: -extra[key])
+    if keys:
+        told = (evidence(EvidenceCode.BLOCKS, work.blocks), _plan_evidence(case, keys[0]))
+        load = math.fsum(extra[key] for key in keys)
+        yield case.cause(CauseKind.MORE_BLOCKS, load, *told, statements=tuple(keys[:_MOST]))
 
 
 def _plan_evidence(case: Case, statement: str) -> Evidence | None:

@@ -14,7 +14,7 @@ from pgstrata.report.sentences.causes import readable, readable_lines
 from pgstrata.report.sentences.names import count
 
 _TOLD: Final = 0.1
-"""Share of the time that came by slower calls from which on the plan of a statement is told in the answer."""
+"""Share of the time that came by slower calls, or of the load, from which on a plan is told in the answer."""
 _MOST_TOLD: Final = 3
 _MOST_SHOWN: Final = 6
 _MOST_LINES: Final = 40
@@ -40,8 +40,12 @@ def say_when(after: float, by: float) -> str:
 
 def plan_sentences(why: Explanation, texts: Mapping[str, str]) -> Iterator[str]:
     """Changed plans of statements that became slower or that a cause names, without full stops."""
-    slower = sum(max(0.0, change.by_latency) for change in why.calls)
-    parts = {change.statement: change.by_latency for change in why.calls}
+    if why.calls:
+        parts = {change.statement: change.by_latency for change in why.calls}
+        slower = sum(max(0.0, part) for part in parts.values())
+    else:
+        parts = {row.statement: row.difference for row in why.statements}
+        slower = why.load.value - why.load.reference
     named = {key for cause in why.causes for key in cause.statements}
     if why.outcome in {Outcome.SAME, Outcome.UNKNOWN, Outcome.FEWER}:
         return
