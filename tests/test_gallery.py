@@ -47,14 +47,19 @@ def exhibit(name="one", **changes):
 def test_a_report_that_is_small_enough_stays_whole(document):
     page, left = gallery.fit_page(document, 10_000_000)
     assert left == ()
-    assert page == emit_page(document)
+    assert page.split() == emit_page(document).split()
 
 
 def test_a_larger_one_loses_charts_of_the_course_first_and_says_so(document):
     whole = len(emit_page(document).encode())
     page, left = gallery.fit_page(document, whole - 1000)
     assert len(page.encode()) <= whole - 1000
-    assert set(left) < {"Block by block", "Over time", "What host and server did meanwhile", "How the verdicts came about"}
+    assert set(left) < {
+        "Block by block",
+        "Over time",
+        "What host and server did meanwhile",
+        "How the verdicts came about",
+    }
     assert f"it lacks: {', '.join(left)}." in page
     for title in left:
         assert f"<h2>{title}" not in page
@@ -91,7 +96,9 @@ def test_names_are_found_as_words_and_nowhere_else():
 
 
 def test_the_index_has_question_answer_picture_and_report_of_each_study():
-    text = gallery.render_index([exhibit(left_out=("Over time",)), exhibit("two", picture="", question="<b> *or* [c]?")])
+    text = gallery.render_index(
+        [exhibit(left_out=("Over time",)), exhibit("two", picture="", question="<b> *or* [c]?")]
+    )
     assert "## Is it faster?\n\n18 is faster.\n" in text
     assert "![18 is faster.](one/picture.svg)" in text
     assert "[The whole report](one/report.html). It lacks Over time, to stay small." in text
@@ -121,7 +128,7 @@ def test_a_real_study_becomes_an_exhibit_without_names(tmp_path):
     found = gallery.make_exhibit(study, tmp_path / "made", "causes")
     assert found.name == "causes"
     assert len(found.page.encode()) <= gallery.LARGEST
-    assert found.question.endswith("?")
+    assert found.question == "Why is the injected one slower? (dropped-index)"
     assert found.answer
     ET.fromstring(found.picture)
     assert gallery.names_in(found.page + found.picture, gallery.own_names()) == ()
@@ -158,5 +165,3 @@ def test_the_index_leads_to_every_report_and_to_nothing_else():
     for target in re.findall(r"\]\(([\w-]+/[\w.]+)\)", index):
         assert (GALLERY / target).is_file()
     assert "docs/gallery/README.md" in (ROOT / "mkdocs.yml").read_text()
-
-

@@ -144,4 +144,3 @@ def test_one_visit_of_one_round_is_no_drift():
     assert found.drift is None
     assert found.length > 0
     assert found.profiles[BASE].middle == (1.0,)
-

@@ -35,7 +35,7 @@ def with_series(answer, *series):
 
 def test_percentiles_of_latency_stand_behind_throughput_and_before_the_courses(desk):
     answer = lay_courses(
-        desk, {name: lambda own, at: 0.001 * at for name in ("latency_p95", "latency_p50", "host_user_cpu")}
+        desk, {name: lambda own, at: 0.1 * at for name in ("latency_p95", "latency_p50", "host_user_cpu")}
     )
     found = find_in(answer)
     titles = [panel.title for panel in found.courses]

@@ -211,7 +211,9 @@ def test_the_line_between_two_numbers_of_clients_is_dotted_and_that_between_two_
 )
 def test_an_axis_that_would_mislead_is_refused_with_the_reason(desk, asked, said):
     levels = tuple(
-        desk.environment(f"pg{number}", (("server", str(number)), ("settings.work_mem", f"{number}MB"), ("pages", "4kB")))
+        desk.environment(
+            f"pg{number}", (("server", str(number)), ("settings.work_mem", f"{number}MB"), ("pages", "4kB"))
+        )
         for number in (16, 17, 18)
     )
     made = experiment(desk, levels, cells(desk, (4,), (10, 100)), ("server", "settings.work_mem"))

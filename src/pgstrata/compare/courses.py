@@ -82,9 +82,9 @@ class CellCourses:
 def find_courses(study: Study, cell: str) -> CellCourses | None:
     """The courses of a cell that tell something; None where nothing is known by the second, and in slices.
 
-    Behind throughput and percentiles, first those whose levels differ between an environment and the baseline, the farthest apart first; rates are
-    compared per transaction, so that what comes with throughput alone is no difference. Then, while there is room,
-    those that move most over the seconds.
+    Behind throughput and percentiles, first those whose levels differ between an environment and the baseline, the
+    farthest apart first; rates are compared per transaction, so that what comes with throughput alone is no difference.
+    Then, while there is room, those that move most over the seconds.
     """
     if study.plan.design(cell).sliced:
         return None
@@ -114,7 +114,7 @@ def find_courses(study: Study, cell: str) -> CellCourses | None:
         courses=(*leading, *courses),
         leading=len(leading),
         left=len(first) + len(rest) - len(chosen),
-        events={kind: found for kind in EVENTS if (found := _events(runs, kind))},
+        events={kind: seconds for kind in EVENTS if (seconds := _events(runs, kind))},
     )
 
 

@@ -30,6 +30,7 @@ _FAR: Final = 6.0
 """Standard deviations from which on a round is far off."""
 _LEAST: Final = math.log(1.05)
 """A round that is nearer is not far off, however little the others scatter."""
+_PAIR: Final = 2
 _THIRDS: Final = 3
 _TREND: Final = 0.5
 """Share of the whole range by which the last third of the visits lies apart from the first, if there is a trend."""
@@ -245,7 +246,7 @@ def _middle(values: FloatArray) -> float:
 
 
 def _far_rounds(visits: Sequence[VisitTurns], logs: Sequence[_Logs], names: Sequence[str]) -> Iterator[FarRound]:
-    """Rounds in which an environment left both its own median and what the others of its visit did meanwhile.
+    """Rounds in which an environment left what the others of its visit did meanwhile.
 
     Six standard deviations, by the median of the absolute deviations, and at least 5 %. With two environments both are
     equally far from their mean: the one that left its own median is meant.
@@ -260,9 +261,11 @@ def _far_rounds(visits: Sequence[VisitTurns], logs: Sequence[_Logs], names: Sequ
             if name not in found:
                 continue
             off, alone = found[name]
-            far = np.flatnonzero((np.abs(alone) > limit) & (np.abs(off) >= np.abs(alone)) & (off * alone > 0))
+            far = np.abs(alone) > limit
+            if len(found) == _PAIR:
+                far &= (np.abs(off) >= np.abs(alone)) & (off * alone > 0)
             turn = visits[place].turns[name]
-            for number in far.tolist():
+            for number in np.flatnonzero(far).tolist():
                 yield FarRound(
                     place=place,
                     environment=name,

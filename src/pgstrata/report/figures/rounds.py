@@ -191,9 +191,7 @@ def _draw_far(sheet: Sheet, name: str, top: float) -> Iterator[str]:
 def _draw_events(sheet: Sheet, name: str, top: float) -> Iterator[str]:
     """What the server's log tells, along the bottom of its row."""
     for kind, mark in _EVENT_MARKS.items():
-        xs = sorted(
-            _x(sheet, place, time) for place, turn in _turns(sheet, name) for time in turn.events.get(kind, ())
-        )
+        xs = sorted(_x(sheet, place, time) for place, turn in _turns(sheet, name) for time in turn.events.get(kind, ()))
         at = [(x, top + HEIGHT - 3) for x in _thin(xs)]
         if at:
             yield f'<path d="{draw_marks(mark, at, 2.4)}" fill="{INK}" opacity=".8"/>'
