@@ -232,12 +232,18 @@ def _openings(logs: Sequence[_Logs], names: Sequence[str]) -> Iterator[Opening]:
     for name in names:
         own = [log[name] for log in logs if name in log and log[name].size >= _FEWEST_ROUNDS]
         number = max((max(1, log.size // _OPENING) for log in own), default=0)
-        found = [float(_middle(log[:number]) - _middle(log[number:])) for log in own]
+        found = [_mean(log[:number]) - _middle(log[number:]) for log in own]
         known = [value for value in found if math.isfinite(value)]
         inside = median_interval(known)
         if inside is not None and not inside[0] <= 0 <= inside[1]:
             ends = math.exp(inside[0]), math.exp(inside[1])
             yield Opening(environment=name, rounds=number, effect=math.exp(median(known)), interval=ends)
+
+
+def _mean(values: FloatArray) -> float:
+    """So that a single slow round among the first ones shows."""
+    good = values[np.isfinite(values)]
+    return float(good.mean()) if good.size else math.nan
 
 
 def _middle(values: FloatArray) -> float:
