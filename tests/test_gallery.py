@@ -47,7 +47,7 @@ def exhibit(name="one", **changes):
 def test_a_report_that_is_small_enough_stays_whole(document):
     page, left = gallery.fit_page(document, 10_000_000)
     assert left == ()
-    assert page == emit_page(document)
+    assert page.split() == emit_page(document).split()
 
 
 def test_a_larger_one_loses_charts_of_the_course_first_and_says_so(document):
@@ -128,7 +128,7 @@ def test_a_real_study_becomes_an_exhibit_without_names(tmp_path):
     found = gallery.make_exhibit(study, tmp_path / "made", "causes")
     assert found.name == "causes"
     assert len(found.page.encode()) <= gallery.LARGEST
-    assert found.question.endswith("?")
+    assert found.question == "Why is the injected one slower? (dropped-index)"
     assert found.answer
     ET.fromstring(found.picture)
     assert gallery.names_in(found.page + found.picture, gallery.own_names()) == ()

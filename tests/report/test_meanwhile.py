@@ -5,6 +5,7 @@ from dataclasses import replace
 from courses import find_in, lay_courses
 from pgstrata.model.courses import EVENTS
 from pgstrata.model.metrics import Series
+from pgstrata.report.figures.meanwhile import draw_meanwhile
 from pgstrata.report.sentences.events import EVENT_WORDS
 from rendering import render_html
 
@@ -35,12 +36,18 @@ def with_series(answer, *series):
 
 def test_percentiles_of_latency_stand_behind_throughput_and_before_the_courses(desk):
     answer = lay_courses(
-        desk, {name: lambda own, at: 0.001 * at for name in ("latency_p95", "latency_p50", "host_user_cpu")}
+        desk, {name: lambda own, at: 0.1 * at for name in ("latency_p95", "latency_p50", "host_user_cpu")}
     )
     found = find_in(answer)
     titles = [panel.title for panel in found.courses]
     assert titles == ["throughput", "median latency", "p95 latency", "CPU of all programs"]
     assert found.leading == 3
+
+
+def test_latencies_are_drawn_in_milliseconds(desk):
+    svg = draw_meanwhile(lay_courses(desk, {"latency_p95": lambda own, at: 0.0025}), "simple-update-s10-c2", "x").svg
+    assert ">ms<" in svg
+    assert ">2.5<" in svg or ">2<" in svg
 
 
 def test_throughput_is_drawn_by_the_second_also_where_no_course_tells_anything(desk):

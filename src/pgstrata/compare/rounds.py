@@ -30,6 +30,7 @@ _FAR: Final = 6.0
 """Standard deviations from which on a round is far off."""
 _LEAST: Final = math.log(1.05)
 """A round that is nearer is not far off, however little the others scatter."""
+_PAIR: Final = 2
 _THIRDS: Final = 3
 _TREND: Final = 0.5
 """Share of the whole range by which the last third of the visits lies apart from the first, if there is a trend."""
@@ -231,12 +232,18 @@ def _openings(logs: Sequence[_Logs], names: Sequence[str]) -> Iterator[Opening]:
     for name in names:
         own = [log[name] for log in logs if name in log and log[name].size >= _FEWEST_ROUNDS]
         number = max((max(1, log.size // _OPENING) for log in own), default=0)
-        found = [float(_middle(log[:number]) - _middle(log[number:])) for log in own]
+        found = [_mean(log[:number]) - _middle(log[number:]) for log in own]
         known = [value for value in found if math.isfinite(value)]
         inside = median_interval(known)
         if inside is not None and not inside[0] <= 0 <= inside[1]:
             ends = math.exp(inside[0]), math.exp(inside[1])
             yield Opening(environment=name, rounds=number, effect=math.exp(median(known)), interval=ends)
+
+
+def _mean(values: FloatArray) -> float:
+    """So that a single slow round among the first ones shows."""
+    good = values[np.isfinite(values)]
+    return float(good.mean()) if good.size else math.nan
 
 
 def _middle(values: FloatArray) -> float:
@@ -245,7 +252,7 @@ def _middle(values: FloatArray) -> float:
 
 
 def _far_rounds(visits: Sequence[VisitTurns], logs: Sequence[_Logs], names: Sequence[str]) -> Iterator[FarRound]:
-    """Rounds in which an environment left both its own median and what the others of its visit did meanwhile.
+    """Rounds in which an environment left what the others of its visit did meanwhile.
 
     Six standard deviations, by the median of the absolute deviations, and at least 5 %. With two environments both are
     equally far from their mean: the one that left its own median is meant.
@@ -260,9 +267,11 @@ def _far_rounds(visits: Sequence[VisitTurns], logs: Sequence[_Logs], names: Sequ
             if name not in found:
                 continue
             off, alone = found[name]
-            far = np.flatnonzero((np.abs(alone) > limit) & (np.abs(off) >= np.abs(alone)) & (off * alone > 0))
+            far = np.abs(alone) > limit
+            if len(found) == _PAIR:
+                far &= (np.abs(off) >= np.abs(alone)) & (off * alone > 0)
             turn = visits[place].turns[name]
-            for number in far.tolist():
+            for number in np.flatnonzero(far).tolist():
                 yield FarRound(
                     place=place,
                     environment=name,

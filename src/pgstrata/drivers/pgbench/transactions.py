@@ -83,8 +83,8 @@ def parse_courses(logs: Sequence[bytes]) -> tuple[Series, ...]:
             parts.append((ended - (ended - latency).min(), latency))
     if not parts:
         return ()
-    times, latencies = (np.concatenate(columns) * MICROSECOND for columns in zip(*parts, strict=True))
-    return quantiles_over_time(times, latencies)
+    since, latencies = (np.concatenate(columns) * MICROSECOND for columns in zip(*parts, strict=True))
+    return quantiles_over_time(since, latencies)
 
 
 def count_late(log: bytes, *, limit: float, lead: float) -> StepCounts:

@@ -26,7 +26,10 @@ _SHAPES: Final = (
 _SIGNS: Final = dict(zip(EVENT_WORDS, _SHAPES, strict=True))
 """Shape and sign of each kind of log event."""
 _MARK_HEIGHT: Final = 9
-_AXES: Final = {Unit.RATIO: ("", ".0%"), Unit.COUNT: ("", "~g"), Unit.CPUS: ("CPUs", "~g")}
+_AXES: Final = {
+    Unit.RATIO: ("", ".0%"), Unit.COUNT: ("", "~g"), Unit.CPUS: ("CPUs", "~g"), Unit.SECONDS: ("ms", "~g")
+}  # fmt: skip
+_MILLI: Final = 1e3
 _LABELS: Final = 44
 """Pixels for the labels of an axis, so that panels below each other begin alike."""
 
@@ -39,8 +42,9 @@ def draw_meanwhile(answer: Answer, cell: str, title: str) -> Figure | None:
     experiment = answer.study.plan.experiment
     labels = label_environments(experiment)
     rows: list[dict[str, Any]] = [
-        {"panel": place, "name": labels[line.environment], "time": time, "value": vega.rounded(value)}
+        {"panel": place, "name": labels[line.environment], "time": time, "value": vega.rounded(times * value)}
         for place, panel in enumerate(found.courses)
+        for times in (_MILLI if panel.unit is Unit.SECONDS else 1.0,)
         for line in panel.lines
         for time, value in zip(line.times, line.values, strict=True)
     ]

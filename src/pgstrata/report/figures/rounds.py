@@ -37,11 +37,14 @@ from pgstrata.report.sentences.events import EVENT_WORDS
 from pgstrata.units import render_share
 
 _LANE: Final = 20.0
+_LEAST_FULL: Final = 0.1
+"""Share of the CPUs that fills the lane at least, so that next to nothing looks like that."""
 _PAD: Final = 0.1
 """Share of the width of a visit that stays free at either side."""
 _MOST_FAR: Final = 40
 _APART: Final = 4.0
 """Pixels between two marks of one kind in the same row."""
+_STACKED: Final = 5.5
 _MOST_SLOTS: Final = 30
 """Up to so many visits have lines between them."""
 _EVENT_MARKS: Final[Mapping[str, int]] = {kind: mark for mark, kind in enumerate(EVENT_WORDS, start=1)}
@@ -189,12 +192,14 @@ def _draw_far(sheet: Sheet, name: str, top: float) -> Iterator[str]:
 
 
 def _draw_events(sheet: Sheet, name: str, top: float) -> Iterator[str]:
-    """What the server's log tells, along the bottom of its row."""
+    """What the server's log tells, along the bottom of its row, each kind at its own height."""
+    height = top + HEIGHT - 3
     for kind, mark in _EVENT_MARKS.items():
         xs = sorted(_x(sheet, place, time) for place, turn in _turns(sheet, name) for time in turn.events.get(kind, ()))
-        at = [(x, top + HEIGHT - 3) for x in _thin(xs)]
+        at = [(x, height) for x in _thin(xs)]
         if at:
             yield f'<path d="{draw_marks(mark, at, 2.4)}" fill="{INK}" opacity=".8"/>'
+            height -= _STACKED
 
 
 def _thin(xs: Sequence[float]) -> Iterator[float]:
@@ -219,7 +224,8 @@ def _draw_background(sheet: Sheet) -> tuple[list[str], float]:
     said = f"share of the CPUs that other processes used, at most {render_share(most)}"
     parts = [text(0, top - 5, said), f'<path d="M{LEFT},{foot}H{RIGHT}" stroke="{INK}" opacity=".35"/>']
     if most > 0:
-        ends = [(_x(sheet, place, 0), _x(sheet, place, sheet.found.length), load / most) for place, load in loads]
+        full = max(most, _LEAST_FULL)
+        ends = [(_x(sheet, place, 0), _x(sheet, place, sheet.found.length), load / full) for place, load in loads]
         bars = [f"M{x:.1f},{foot:.1f}v{-_LANE * share:.1f}h{end - x:.1f}V{foot:.1f}z" for x, end, share in ends]
         parts.append(f'<path d="{"".join(bars)}" fill="{INK}" opacity=".45"/>')
     return parts, foot
