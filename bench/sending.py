@@ -61,7 +61,7 @@ def measure_sending(host: SshHost, source: Path, target: Path, name: str) -> Fig
         name=name, value=statistics.median(ratios), goal=0.8, low_is_good=False,
         notes=(
             f"{size >> 20} MiB, medians of {PAIRS}: {mine:.2f} s against {plain:.2f} s, {rates}",
-            f"ratios: {' '.join(f'{ratio:.2f}' for ratio in ratios)}",
+            f"ratios: {' '.join(f'{ratio:.2f}' for ratio in ratios)}; both sides share {os.cpu_count()} CPUs",
         ),
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ import fcntl
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Final
@@ -22,7 +22,7 @@ from pgstrata.hosts.lanes import wait_for
 from pgstrata.hosts.local_process import kill_group, start
 from pgstrata.hosts.ssh import SshHost
 from pgstrata.ports.host import Command, Completed, Host, StopSignal
-from pgstrata.ports.steps import finish
+from pgstrata.ports.steps import Steps, finish
 
 _LONG: Final = 7200.0
 _LAST_WORDS: Final = 65536
@@ -38,14 +38,15 @@ echo "machine $(uname -m)"
 """
 
 # The size in bytes with the path, then names in bin/, each ended by a NUL; then a line with the first bytes of each of
-# these: three processes, not three for each.
+# these: three processes, not three for each. The size is found meanwhile.
 _LOOK: Final = r"""
-du -sb0 -- "$1" || exit
 export LC_ALL=C
-cd -- "$1/bin" 2>/dev/null || exit 0
-set -- -L . -maxdepth 1 -type f -size +19c
-find "$@" -printf '%f\0' | sort -z
-find "$@" -printf '%f\0' | sort -z | xargs -0 -r head -q -c 20 -- | od -An -v -w20 -tx1
+{
+    cd -- "$1/bin" 2>/dev/null || exit 0
+    set -- -L . -maxdepth 1 -type f -size +19c
+    find "$@" -printf '%f\0' | sort -z
+    find "$@" -printf '%f\0' | sort -z | xargs -0 -r head -q -c 20 -- | od -An -v -w20 -tx1
+} | { du -sb0 -- "$1" && cat; }
 """
 
 # A session begins slowly, so it is begun before the folder is there. The first line that it gets says that the folder
@@ -75,8 +76,6 @@ fi | {
     cat
 } | $sum
 """
-# Where the kernel gives each session its share of the CPUs (sched(7), autogroups), niceness counts within it alone.
-_WHEN_IDLE: Final = 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 "$@"'
 _SHA256: Final = "sha256"
 _CRC: Final = "crc"
 _NOTHING: Final = "none"
@@ -122,8 +121,8 @@ def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> Sen
     folder, _, name = target_path.rpartition("/")
     part = f"{folder}/.{name}.part"
     try:
-        with _receiving(target, part) as receiver:
-            size = _require_fit(source, target, path)
+        with _looking(source, path) as look, _receiving(target, part) as receiver:
+            size = _require_fit(target, look)
             _require_room(target, target_path, size)
             target.remove_tree(part)
             target.make_folder(part)
@@ -178,24 +177,31 @@ def _survey(target: Host) -> str:
     return lines[-1].removeprefix("machine ")
 
 
-def _require_fit(source: Host, target: Host, path: str) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """A look at a folder here, begun while other things are done."""
+
+    path: str
+    steps: Steps[Completed]
+
+
+@contextmanager
+def _looking(source: Host, path: str) -> Iterator[_Look]:
+    with closing(source.running(Command(argv=("sh", "-c", _LOOK, "sh", path)))) as steps:
+        next(steps)
+        yield _Look(path=path, steps=steps)
+
+
+def _require_fit(target: Host, look: _Look) -> int:
     """Bytes of a folder as du counts them; HostNotFitError if that host lacks programs, or cannot run those in bin/."""
-    with closing(source.running(Command(argv=("sh", "-c", _LOOK, "sh", path)))) as looking:
-        next(looking)
-        machine = _survey(target)
-        size, *found = finish(looking).text.split("\0")
-    _refuse_foreign(found, path, machine, target.name)
-    return int(size.split()[0])
-
-
-def _refuse_foreign(found: Sequence[str], path: str, machine: str, target: str) -> None:
-    """`found`: names in bin/, then lines with the first bytes of each."""
-    *names, headers = found
+    machine = _survey(target)
+    size, *names, headers = finish(look.steps).text.split("\0")
     for program, header in zip(names, headers.splitlines(), strict=False):  # one may have gone meanwhile
         if built_for := foreign_architecture(bytes.fromhex(header), machine):
-            what = f"{path}/bin/{program} is a program for {built_for}, and that host is {machine}"
+            what = f"{look.path}/bin/{program} is a program for {built_for}, and that host is {machine}"
             remedy = f"name a server that was built for {machine}, such as one that is installed there"
-            raise HostNotFitError(what, where=target, remedy=remedy)
+            raise HostNotFitError(what, where=target.name, remedy=remedy)
+    return int(size.split()[0])
 
 
 def _reader_for(size: int) -> str:
@@ -213,7 +219,8 @@ def _digest_in(said: str) -> str:
 
 def _compare(source: Host, target: Host, path: str, target_path: str) -> SentTree:
     """What is there already, read on both sides at once; HostFileError if it is something else."""
-    size = _require_fit(source, target, path)
+    with _looking(source, path) as look:
+        size = _require_fit(target, look)
     reader = _reader_for(size)
     with closing(source.running(_digest_command(path, reader), timeout=_LONG)) as summing:
         next(summing)
@@ -229,7 +236,7 @@ def _send(source: Host, receiver: _Receiver, path: str, reader: str) -> str:
     """Send and compare; the digest."""
     packing = Command(argv=("tar", "-C", path, "-b", "512", "-cf", "-", "."))
     # Here the sum is made meanwhile, where sending leaves the CPU time for it.
-    summing = Command(argv=("sh", "-c", _WHEN_IDLE, "sh", *_digest_command(path, reader).argv))
+    summing = Command(argv=("nice", "-n", "19", *_digest_command(path, reader).argv))
     with (
         receiver.feeding(source, packing, reader) as packed,
         _started(summing, UserAccount.load(source.user)) as summed,
