@@ -153,8 +153,9 @@ def test_words_of_the_command_line_are_given_by_kexec_and_those_of_other_boots_a
 
 def test_words_that_the_default_line_has_are_refused():
     words = Boot(options=("quiet", "mitigations=off"))
-    with pytest.raises(HostNotFitError, match=r"default command line of ssh:db1 already has quiet$"):
+    with pytest.raises(HostNotFitError) as caught:
         choose_boots(MENU, (Boot(), words), "ssh:db1")
+    assert caught.value.what == "the default command line of ssh:db1 already has quiet"
     assert len(choose_boots(MENU, (Boot(), Boot(options=("mitigations=off",))), "ssh:db1")) == 2
 
 

@@ -165,7 +165,8 @@ def join_names(names: Sequence[str]) -> str:
 # With these a sentence may begin; anything else is the name of an environment.
 _FIRST_WORDS: Final = (
     "no ", "the ", "too ", "nothing ", "an ", "a ", "all ", "not ", "stopped ", "both ", "median ", "single ",
-    "effect ", "along ", "factors, ", "found ", "this ", "transactions ",
+    "effect ", "along ", "factors, ", "found ", "this ", "transactions ", "value for ",
+    "cannot ",
 )  # fmt: skip
 
 
