@@ -359,6 +359,10 @@ SENTENCES = [
         "not set by the experiment: 2 settings exist only in 18",
     ),
     (
+        doubts.DefaultsDiffer(settings={}, exclusive={("14",): 5, ("14", "16"): 3, ("17", "18"): 19, ("18",): 2}),
+        "not set by the experiment: 29 settings exist only in some of them",
+    ),
+    (
         doubts.FewClients(cpus=4, machine="kvm", cells=("c1", "c2")),
         (
             "fewer clients than CPUs (4) on a virtual machine (kvm): waking up an idle CPU may cost more than the work: "

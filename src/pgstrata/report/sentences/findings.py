@@ -18,6 +18,8 @@ _PLAIN: Final = {
     "both_collapsed": "both environments collapsed at this load: nothing to compare with",
     "thp_always": "transparent huge pages are always on: the kernel may stop a process to find or make a huge page",
 }
+# Of servers that have the same settings that others lack: more are counted together.
+_MOST_GROUPS: Final = 3
 _NO_BLOCKS: Final = (
     "there is no column block, so values cannot be paired. A machine that drifts from one environment to the next "
     "looks like a difference, and noise that both shared is not removed. Each value must come from a run of its own. "
@@ -312,7 +314,9 @@ def _say_defaults(doubt: doubts.DefaultsDiffer) -> str:
     differing = ", ".join(f"{name} ({_render_holders(holders)})" for name, holders in doubt.settings.items())
     parts = [f"different between the servers: {differing}"] if differing else []
     only = [(number, f"only in {' and '.join(servers)}") for servers, number in doubt.exclusive.items()]
-    if only:
+    if len(only) > _MOST_GROUPS:
+        parts.append(f"{sum(doubt.exclusive.values())} settings exist only in some of them")
+    elif only:
         (number, where), *others = only
         exist = "setting exists" if number == 1 else "settings exist"
         parts.append(", ".join([f"{number} {exist} {where}", *(f"{more} {there}" for more, there in others)]))
