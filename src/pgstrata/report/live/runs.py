@@ -60,7 +60,6 @@ def say_run_outcome(found: Explained) -> str:
 
 def run_doubts(why: Explanation) -> Iterator[str]:
     """What limits the answer, without full stops."""
-    yield "runs are not paired by block here: `pgstrata show`, which pairs them, has narrower intervals of throughput"
     yield "load counts sessions in a statement: time in the client, on the network and of a pause is no part of it"
     if not why.calls:
         yield "one of the environments has no counts of pg_stat_statements: calls and latencies are not known"
