@@ -67,8 +67,8 @@ _FIRST_OUT: Final = frozenset(
 _PARAMETERS: Final = frozenset(
     {
         "amd_pstate", "clocksource", "default_hugepagesz", "elevator", "hugepages", "hugepagesz", "idle",
-        "intel_idle.max_cstate", "intel_pstate", "isolcpus", "mitigations", "nohz_full", "nosmt", "preempt", "processor.max_cstate",
-        "transparent_hugepage", "tsc",
+        "intel_idle.max_cstate", "intel_pstate", "isolcpus", "mitigations", "nohz_full", "nosmt", "preempt",
+        "processor.max_cstate", "transparent_hugepage", "tsc",
     }
 )  # fmt: skip
 """Parameters on the command line of a kernel that are shown."""
