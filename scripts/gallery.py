@@ -4,7 +4,8 @@
 
 A STUDY is the folder of a study, or a bundle. Without one, the demo and three examples are measured into build/gallery
 first; what is there already is not measured again. Names of hosts and users, addresses, paths and serial numbers are
-replaced as `pgstrata bundle --anonymous` does it. The gallery holds the given studies and no others.
+replaced as `pgstrata bundle --anonymous` does it, and the kernel's command line is cut. The gallery holds the given
+studies and no others.
 """
 
 # ruff: noqa: INP001, T201  a script, not a package
@@ -28,6 +29,8 @@ from pgstrata.app.bundle import bundle_study, unbundle
 from pgstrata.app.opened import open_study
 from pgstrata.app.report import load_stacks
 from pgstrata.errors import PgstrataError
+from pgstrata.model.server import Fingerprint
+from pgstrata.model.study import Study
 from pgstrata.report.answer.document import make_document
 from pgstrata.report.blocks.markdown import escape
 from pgstrata.report.blocks.model import (
@@ -61,6 +64,14 @@ _FIRST_OUT: Final = frozenset(
     }
 )
 """Sections that are left out before others where a report is too large."""
+_PARAMETERS: Final = frozenset(
+    {
+        "amd_pstate", "clocksource", "default_hugepagesz", "elevator", "hugepages", "hugepagesz", "idle",
+        "intel_idle.max_cstate", "intel_pstate", "isolcpus", "mitigations", "nohz_full", "nosmt", "preempt",
+        "processor.max_cstate", "transparent_hugepage", "tsc",
+    }
+)  # fmt: skip
+"""Parameters on the command line of a kernel that are shown."""
 _WIDTH: Final = 560
 _STYLE: Final = (
     "svg{color:#1c2127;background:#fff}text{font-family:sans-serif;font-size:11px}"
@@ -187,7 +198,8 @@ def make_exhibit(study: Path, folder: Path, name: str) -> Exhibit:
     unbundle(folder / f"{name}.tar.xz", folder / name)
     with open_study(folder / name) as opened:
         answer = load_answer(opened, series=True, shifts=True, why=True)
-        document = make_document(replace(answer, stacks=load_stacks(opened, answer.study)))
+        shown = replace(answer, study=shorten_command_lines(answer.study), stacks=load_stacks(opened, answer.study))
+        document = make_document(shown)
     said = next((each for each in document.answer if each.tone is Tone.PLAIN), document.answer[0])
     sentence = said.text if isinstance(said.text, str) else "".join(map(_plain, said.text))
     page, left_out = fit_page(document)
@@ -208,6 +220,31 @@ def make_exhibit(study: Path, folder: Path, name: str) -> Exhibit:
         picture=picture if len(picture.encode()) <= LARGEST else "",
         left_out=left_out,
     )
+
+
+def shorten_command_lines(study: Study) -> Study:
+    """With those parameters of kernels alone that bear on performance; others tell who runs the machine, and how."""
+    return replace(
+        study,
+        host=_shorten(study.host),
+        client=_shorten(study.client),
+        environments={name: _shorten(each) for name, each in study.environments.items()},
+        networks={name: _shorten(each) for name, each in study.networks.items()},
+    )
+
+
+def _shorten(fingerprint: Fingerprint) -> Fingerprint:
+    facts = {
+        name: keep_parameters(value) if name.rpartition(".")[2] == "cmdline" else value
+        for name, value in fingerprint.facts.items()
+    }
+    return replace(fingerprint, facts=facts)
+
+
+def keep_parameters(line: str) -> str:
+    """What follows `--` is for the first process, and no parameter of the kernel."""
+    words = line.partition(" -- ")[0].split()
+    return " ".join(word for word in words if word.partition("=")[0] in _PARAMETERS)
 
 
 def _plain(part: object) -> str:

@@ -4,6 +4,7 @@ import importlib.util
 import re
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,19 @@ def test_names_are_found_as_words_and_nowhere_else():
     assert gallery.names_in("db71 kimono", ("db7", "kim")) == ()
 
 
+def test_of_the_command_line_of_a_kernel_only_what_bears_on_performance_is_shown():
+    line = (
+        "BOOT_IMAGE=/vmlinuz root=UUID=1 mitigations=off transparent_hugepage=never quiet -- --token=secret hugepages=1"
+    )
+    assert gallery.keep_parameters(line) == "mitigations=off transparent_hugepage=never"
+    study = Desk().answer(blocks=1).study
+    study = replace(study, host=replace(study.host, facts={**study.host.facts, "host.cmdline": line}))
+    assert (
+        gallery.shorten_command_lines(study).host.facts["host.cmdline"] == "mitigations=off transparent_hugepage=never"
+    )
+    assert gallery.shorten_command_lines(study).host.facts["host.cpus"] == "2"
+
+
 def test_the_index_has_question_answer_picture_and_report_of_each_study():
     text = gallery.render_index(
         [exhibit(left_out=("Over time",)), exhibit("two", picture="", question="<b> *or* [c]?")]
@@ -155,6 +169,8 @@ def test_what_is_published_is_small_and_names_no_place_of_a_machine(place):
     page = (place / "report.html").read_text()
     assert len(page.encode()) <= gallery.LARGEST
     assert not re.search(r"(?<![\w.])/(?:home|root|work|tmp)/", page)
+    for line in re.findall(r"<dt>cmdline</dt><dd>(.*?)</dd>", page):
+        assert gallery.keep_parameters(line) == line
     picture = place / "picture.svg"
     assert not picture.exists() or len(picture.read_bytes()) <= gallery.LARGEST
 

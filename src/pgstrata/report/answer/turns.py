@@ -16,7 +16,7 @@ from pgstrata.report.figures.runs import MOST_VISITS, draw_rounds
 from pgstrata.report.sentences.names import name_cell
 from pgstrata.report.sentences.rounds import say_rounds
 
-_MOST_POINTS: Final = 12_000
+_MOST_POINTS: Final = 11_000
 """Of the charts over the visits together: about 300 kB."""
 _MOST_OF_A_ROW: Final = 200
 """Points for which a row has room."""
