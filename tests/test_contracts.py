@@ -257,8 +257,4 @@ def test_findings_are_data_and_compare_holds_no_sentence():
     assert set(found) == {
         # how an error and a reason of `conduct` spell a fact that is gone
         "changes.py: not there",
-        # kinds of processes, as the server names them
-        "run_windows.py: prepared transaction",
-        "run_windows.py: autovacuum worker",
-        "run_windows.py: background worker",
     }

@@ -102,7 +102,7 @@ def test_many_changes_and_many_without_a_plan_are_cut():
     (section,) = plan_blocks(LivePlans(changes=(change,) * 8, alike=3, unknown=unknown), TEXTS)
     text = str(section)
     assert "The plans of 2 other statements changed as well." in text
-    assert "3 statements have the same plan in both windows." in text
+    assert "3 statements have the same plan in both." in text
     assert "No plans of 3 other statements either." in text
 
 

@@ -121,6 +121,43 @@ def batch_mean(values: FloatArray, weights: FloatArray, length: int, memory: flo
     return BatchMean(mean=mean, covariance=covariance, freedom=freedom)
 
 
+def as_relative(found: BatchMean) -> BatchMean:
+    """The same means with relative errors, NaN where a mean is not above zero."""
+    safe = np.where(found.mean > 0, found.mean, np.nan)
+    return BatchMean(mean=found.mean, covariance=found.covariance / safe[:, np.newaxis] / safe, freedom=found.freedom)
+
+
+def paired_means(
+    sides: tuple[FloatArray, FloatArray], weights: tuple[FloatArray, FloatArray], *, relative: bool
+) -> tuple[BatchMean, BatchMean]:
+    """Weighted means of two sides whose steps are pairs, such as blocks; what both have in common is no error.
+
+    The variance of the mean difference (Student, of pairs) is handed on in halves, one to each side, with half of its
+    degrees of freedom, so that `estimate` puts them together again.
+
+    Args:
+        sides: series of both, shape (series, steps); steps in which one is not finite do not count.
+        weights: of both, shape (steps,).
+        relative: whether differences are those of values relative to the mean of their side; else as they are.
+    """
+    known = np.isfinite(sides[0]).all(axis=0) & np.isfinite(sides[1]).all(axis=0) & (weights[0] > 0) & (weights[1] > 0)
+    number = int(known.sum())
+    ours, theirs = (side[:, known] for side in sides)
+    if not number:
+        unknown = np.full(ours.shape[0], np.nan)
+        return (BatchMean(mean=unknown, covariance=np.full((unknown.size,) * 2, np.nan), freedom=0),) * 2
+    means = [
+        np.average(side, axis=1, weights=weight[known]) for side, weight in zip((ours, theirs), weights, strict=True)
+    ]
+    scales = [np.where(mean > 0, mean, np.nan) if relative else np.ones_like(mean) for mean in means]
+    apart = ours / scales[0][:, np.newaxis] - theirs / scales[1][:, np.newaxis]
+    away = apart - apart.mean(axis=1, keepdims=True)
+    half = away @ away.T / max(1, number - 1) / number / 2
+    freedom = (number - 1) // 2 if number >= FEWEST_BATCHES else 0
+    first, second = (BatchMean(mean=mean, covariance=half, freedom=freedom) for mean in means)
+    return first, second
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimated:
     """A value with its interval of 95 %, its two-sided p against zero, and the change that would be found in 80 %."""

@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.diagnosis.live.load import Cutting, load_of
+from pgstrata.diagnosis.live.load import Cutting, Weighted, load_of, side_means
 from pgstrata.model.archive import COMMITS, ArchiveWindow
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.model.explanation import CallsChange, Change, Outcome
-from pgstrata.stats.batches import BatchMean, batch_length, batch_mean, estimate, shared_memory
+from pgstrata.stats.batches import BatchMean, batch_length, estimate, shared_memory
 from pgstrata.stats.moderated import resolve_holm
 from pgstrata.stats.ranks import FloatArray
 
@@ -59,10 +59,9 @@ def main_changes(value: ArchiveWindow, reference: ArchiveWindow, cutting: Cuttin
 
     Relative errors are those of means; of a ratio they are those of the difference of its parts, relative to each.
     """
-    windows = tuple(zip((value, reference), cutting.lengths, strict=True))
     longer = _longer(value, reference)
-    both = [_relative(window, length, cutting.memory) for window, length in windows]
-    loads = [_load_alone(window, length, cutting.memory) for window, length in windows]
+    both = side_means(_throughput_and_load(value), _throughput_and_load(reference), cutting, relative=True)
+    loads = side_means(_load_alone(value), _load_alone(reference), cutting, relative=True)
     throughput, time = (
         compare_means(name, (_figure(name, both[0]), _figure(name, both[1])), both, np.array(weights), longer)[0]
         for name, weights in (("throughput", (1.0, 0.0)), ("time", (-1.0, 1.0)))
@@ -71,26 +70,19 @@ def main_changes(value: ArchiveWindow, reference: ArchiveWindow, cutting: Cuttin
     return throughput, load, time
 
 
-def _load_alone(window: ArchiveWindow, length: int, memory: float) -> BatchMean:
+def _load_alone(window: ArchiveWindow) -> Weighted:
     """Of all looks, also where the throughput is not known, so that the parts of the load add up to it."""
     looks = np.asarray(window.looks, dtype=np.float64)
-    return as_relative(batch_mean(load_of(window)[np.newaxis], looks, length, memory / window.cell))
+    return Weighted(window=window, values=load_of(window)[np.newaxis], weights=looks)
 
 
-def as_relative(found: BatchMean) -> BatchMean:
-    """The same means with relative errors, NaN where a mean is not above zero."""
-    safe = np.where(found.mean > 0, found.mean, np.nan)
-    return BatchMean(mean=found.mean, covariance=found.covariance / safe[:, np.newaxis] / safe, freedom=found.freedom)
-
-
-def _relative(window: ArchiveWindow, length: int, memory: float) -> BatchMean:
-    """Means of throughput and load, and the covariance of their relative errors."""
+def _throughput_and_load(window: ArchiveWindow) -> Weighted:
     throughput, load = throughput_of(window), load_of(window)
     weights = np.where(np.isfinite(throughput), np.asarray(window.looks, dtype=np.float64), 0.0)
     if not weights.any():
         weights = np.asarray(window.looks, dtype=np.float64)
         throughput = np.full(weights.size, np.nan)
-    return as_relative(batch_mean(np.stack([throughput, load]), weights, length, memory / window.cell))
+    return Weighted(window=window, values=np.stack([throughput, load]), weights=weights)
 
 
 def _figure(name: str, side: BatchMean) -> float:
@@ -147,18 +139,19 @@ def rate_changes(
     """
     found: list[tuple[Change, float | None]] = []
     for name in names:
-        sides = []
-        for window, length in zip((value, reference), cutting.lengths, strict=True):
-            series = np.asarray(window.rates.get(name, ()), dtype=np.float64)
-            if series.size:
-                weights = np.isfinite(series).astype(np.float64)
-                sides.append(as_relative(batch_mean(series[np.newaxis], weights, length, cutting.memory / window.cell)))
-        if len(sides) == 2:  # noqa: PLR2004 - both windows
+        windows = [window for window in (value, reference) if window.rates.get(name)]
+        if len(windows) == 2:  # noqa: PLR2004 - both windows
+            sides = side_means(_rate(value, name), _rate(reference, name), cutting, relative=True)
             figures = (float(sides[0].mean[0]), float(sides[1].mean[0]))
             found.append(compare_means(name, figures, sides, np.array([1.0]), _longer(value, reference)))
     known = [(change, p) for change, p in found if math.isfinite(change.value) and math.isfinite(change.reference)]
     certain = resolve_holm([1.0 if p is None else p for _, p in known], _LEVEL)
     return tuple(replace(change, resolved=each) for (change, _), each in zip(known, certain, strict=True))
+
+
+def _rate(window: ArchiveWindow, name: str) -> Weighted:
+    series = np.asarray(window.rates[name], dtype=np.float64)
+    return Weighted(window=window, values=series[np.newaxis], weights=np.isfinite(series).astype(np.float64))
 
 
 def _longer(value: ArchiveWindow, reference: ArchiveWindow) -> float:

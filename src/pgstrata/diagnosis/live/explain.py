@@ -31,8 +31,6 @@ from pgstrata.stats.ranks import FloatArray
 
 RUNNING: Final = "running"
 _MOST_PIDS: Final = 5
-_INDEPENDENT: Final = 1e-9
-"""Seconds of memory of runs, which have none."""
 _WITH_ONSET: Final = frozenset({Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX, Outcome.MORE})
 
 
@@ -50,16 +48,15 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
 def explain_runs(value: ArchiveWindow, reference: ArchiveWindow, *, effect: float, paced: bool) -> Explanation:
     """The same of two environments, each cell of which is a run.
 
-    Runs are independent of each other, so that each is a batch. That both environments measured the same blocks is not
-    used: errors are those of two samples.
+    What a block does to both of its runs is no difference: runs are paired.
 
     Args:
         value: the runs of an environment.
-        reference: those of another one.
+        reference: those of another one, in the same blocks and order.
         effect: relative change below which nothing is said to have changed.
         paced: whether transactions begin at a fixed rate. Otherwise more of them come because each takes less time.
     """
-    cutting = Cutting(lengths=(1, 1), memory=_INDEPENDENT)
+    cutting = Cutting(lengths=(1, 1), memory=value.cell, paired=True)
     return _explain(value, reference, None, _Setting(cutting=cutting, effect=effect, closed=not paced, timed=False))
 
 

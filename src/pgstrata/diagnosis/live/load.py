@@ -13,7 +13,7 @@ from pgstrata.diagnosis.account import FEWEST_SAMPLES
 from pgstrata.model.archive import ArchiveWindow, SessionClass
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.explanation import LoadRow
-from pgstrata.stats.batches import batch_mean, estimate
+from pgstrata.stats.batches import BatchMean, as_relative, batch_mean, estimate, paired_means
 from pgstrata.stats.moderated import resolve_holm
 from pgstrata.stats.ranks import FloatArray
 
@@ -26,10 +26,37 @@ _Name = tuple[Part | None, str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cutting:
-    """How both windows are cut into batches: cells of a batch by window, and the memory of the series in seconds."""
+    """How both windows are cut into batches: cells of a batch by window, and the memory of the series in seconds.
+
+    `paired`: cells of the same number in both are pairs, and each is a batch.
+    """
 
     lengths: tuple[int, int]
     memory: float
+    paired: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighted:
+    """Series of a window, shape (series, cells), and how much each cell counts, shape (cells,)."""
+
+    window: ArchiveWindow
+    values: FloatArray
+    weights: FloatArray
+
+
+def side_means(
+    value: Weighted, reference: Weighted, cutting: Cutting, *, relative: bool = False
+) -> tuple[BatchMean, BatchMean]:
+    """Means of both windows with their errors, relative to the means where that is asked for."""
+    if cutting.paired:
+        values, weights = (value.values, reference.values), (value.weights, reference.weights)
+        return paired_means(values, weights, relative=relative)
+    first, second = (
+        batch_mean(side.values, side.weights, length, cutting.memory / side.window.cell)
+        for side, length in zip((value, reference), cutting.lengths, strict=True)
+    )
+    return (as_relative(first), as_relative(second)) if relative else (first, second)
 
 
 def load_of(window: ArchiveWindow) -> FloatArray:
@@ -149,19 +176,15 @@ class _Pairs:
         return self._test(name, members)[0]
 
     def _test(self, name: _Name | None, members: Sequence[_Name]) -> tuple[LoadRow, float | None]:
-        sides = (
-            (self.value, self.ours, self.cutting.lengths[0]),
-            (self.reference, self.theirs, self.cutting.lengths[1]),
-        )
-        means, variances, freedoms = [], [], []
-        for window, samples, length in sides:
+        sides = []
+        for window, samples in ((self.value, self.ours), (self.reference, self.theirs)):
             looks = np.asarray(window.looks, dtype=np.float64)
             summed = sum((samples[each] for each in members if each in samples), np.zeros(looks.size))
-            found = batch_mean(per_look(summed, window)[np.newaxis], looks, length, self.cutting.memory / window.cell)
-            means.append(float(found.mean[0]))
-            variances.append(float(found.covariance[0, 0]))
-            freedoms.append(found.freedom)
-        known = estimate(means[0] - means[1], (variances[0], variances[1]), (freedoms[0], freedoms[1]))
+            sides.append(Weighted(window=window, values=per_look(summed, window)[np.newaxis], weights=looks))
+        both = side_means(sides[0], sides[1], self.cutting)
+        means = [float(side.mean[0]) for side in both]
+        variances = [float(side.covariance[0, 0]) for side in both]
+        known = estimate(means[0] - means[1], (variances[0], variances[1]), (both[0].freedom, both[1].freedom))
         part, event, statement, application = name or (None, "", "", "")
         row = LoadRow(
             part=part, event=event, statement=statement, application=application, value=means[0], reference=means[1],

@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.diagnosis.live.changes import as_relative, compare_means
+from pgstrata.diagnosis.live.changes import compare_means
 from pgstrata.model.archive import ArchiveWindow, StatementUse, UseCourses
 from pgstrata.model.explanation import Change
 from pgstrata.model.periods import UseChange
-from pgstrata.stats.batches import BatchMean, batch_length, batch_mean, estimate, shared_memory
+from pgstrata.stats.batches import BatchMean, as_relative, batch_length, batch_mean, estimate, shared_memory
 from pgstrata.stats.moderated import resolve_holm
 from pgstrata.stats.ranks import FloatArray
 

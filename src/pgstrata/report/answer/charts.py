@@ -48,9 +48,9 @@ _TIMES = (
 )
 _MEANWHILE: Inline = (
     (
-        "Medians over the runs of each environment, second by second, of runs longer than two minutes in longer "
-        "steps: throughput, percentiles of latency if the driver reports them, and up to eight courses of host and "
-        "server. Marks below throughput and latency are from the servers' logs of all runs. Courses whose level "
+        "Medians over the runs of each environment by second, or by longer steps if runs are longer than two minutes. "
+        "First throughput and percentiles of latency, if the driver reports them; then up to eight courses of host "
+        "and server. Marks below throughput and latency are from the servers' logs of all runs. Courses whose level "
         "clearly differs from the baseline's come first (rates are compared per transaction), the "
         "farthest apart first, then those that move most. All courses are in the study's catalogue, in its table "
     ),

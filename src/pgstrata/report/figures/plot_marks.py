@@ -29,6 +29,10 @@ _SHORT: Final = 6.0
 """Whiskers that the mark at their middle covers are left out."""
 _TURNED: Final = 11.0
 _MOST_LETTERS_TURNED: Final = 14
+_ACROSS_TURNED: Final = LETTER * 0.68
+"""Pixels to the left that a letter of a turned text takes, of wide fonts too."""
+_TALL_TURNED: Final = 5.0
+"""Pixels to the left that the height of a turned text takes, less those by which it stands to the right of its place."""
 _EXCLUDED: Final = "excluded run"
 _FAR: Final = "run far from the median"
 _KINK: Final = "point off its curve"
@@ -227,7 +231,8 @@ def draw_levels(sheet: Sheet, bottom: float) -> tuple[list[str], float]:
         shown = tuple(place % every == 0 for place in range(len(texts)))
     for x, said, here in zip(sheet.xs, texts, shown, strict=True):
         if here and turned:
-            parts.append(text(x + 4, y, said, anchor="end", more=f' transform="rotate(-50 {x + 4:.1f} {y:.1f})"'))
+            fitting = cut(said, int((x - _TALL_TURNED) / _ACROSS_TURNED))
+            parts.append(text(x + 4, y, fitting, anchor="end", more=f' transform="rotate(-50 {x + 4:.1f} {y:.1f})"'))
         elif here:
             parts.append(text(x, y, said, anchor="middle"))
     foot = y + (max(map(len, texts)) * LETTER * 0.72 if turned else 0) + 15

@@ -32,6 +32,8 @@ TOP: Final = 20
 _GAP: Final = 27
 _NEAR: Final = 1.5
 _MILLI: Final = 1e3
+_LETTERS_OF_BASELINE: Final = 32
+"""In a title that has to fit above a row."""
 _HEIGHTS: Final = (140, 100, 116)
 
 
@@ -166,7 +168,9 @@ def _change_row(sheet: Sheet, lines: Lines, top: float, bottom: float) -> Row:
     ends = [end for point in points for end in (point.low, point.high) if end is not None]
     effects = [point.value for point in points]
     y = change_scale(effects, ends, threshold=sheet.bounds.threshold, top=top, bottom=bottom)
-    title = f"difference from {cut(sheet.bounds.baseline_title, 26)}, %{'' if ends else ' (too early for intervals)'}"
+    early = "" if ends else " (no intervals yet)"
+    name = cut(sheet.bounds.baseline_title, _LETTERS_OF_BASELINE - len(early))
+    title = f"difference from {name}, %{early}"
     return Row(title=title, lines=lines, y=y, ticks=change_ticks(y.low, y.high), change=True)
 
 

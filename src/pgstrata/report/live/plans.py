@@ -92,7 +92,7 @@ def _say_others(plans: LivePlans, texts: Mapping[str, str]) -> Iterator[str]:
         yield f"The plans of {count(left, 'other statement')} changed as well"
     if plans.alike:
         verb = "has" if plans.alike == 1 else "have"
-        yield f"{count(plans.alike, 'statement')} {verb} the same plan in both windows"
+        yield f"{count(plans.alike, 'statement')} {verb} the same plan in both"
     for each in plans.unknown[:_MOST_SHOWN]:
         yield begin(f"no plan of {name_statement(each.statement, texts)}: {_say_problem(each)}")
     if (left := len(plans.unknown) - _MOST_SHOWN) > 0:

@@ -39,12 +39,12 @@ def say_run_outcome(found: Explained) -> str:
     rates = f"{render_rate(throughput.value)} instead of {render_rate(throughput.reference)} per second"
     match why.outcome:
         case Outcome.MORE | Outcome.FEWER:
-            more = "more" if why.outcome is Outcome.MORE else "fewer"
+            moved, time_taken = ("higher", "less") if why.outcome is Outcome.MORE else ("lower", "more")
             return (
-                f"In {name} clients did {more} transactions ({rates}, {render_change(throughput)}), and a transaction "
-                f"took no longer in the server: {render_duration(time.value)} instead of "
-                f"{render_duration(time.reference)}, {render_change(time)}; the difference is in the client or between "
-                "both"
+                f"In {name} throughput was {moved} ({rates}, {render_change(throughput)}), but it is not certain that "
+                f"transactions took {time_taken} time in the server: {render_duration(time.value)} instead of "
+                f"{render_duration(time.reference)}, {render_change(time)}. More blocks may tell; if they do not, look "
+                "at the client and the network"
             )
         case Outcome.UNKNOWN:
             runs = min(why.window.runs, why.comparison.runs)
@@ -60,9 +60,6 @@ def say_run_outcome(found: Explained) -> str:
 
 def run_doubts(why: Explanation) -> Iterator[str]:
     """What limits the answer, without full stops."""
-    yield (
-        "intervals are those of single runs, not paired by block: `pgstrata show` has narrower ones of the throughput"
-    )
     yield "load counts sessions in a statement: time in the client, on the network and of a pause is no part of it"
     if not why.calls:
         yield "one of the environments has no counts of pg_stat_statements: calls and latencies are not known"
