@@ -94,6 +94,17 @@ def test_where_cells_differ_in_design_each_limit_names_its_cells(desk):
     assert "In slices (simple-update)" in text
 
 
+def test_slices_that_write_are_not_shown_to_agree_with_whole_runs(desk):
+    answer = desk.slices(desk.answer(blocks=1))
+    plan = answer.study.plan
+    designs = tuple(dataclasses.replace(each, settle="update" in each.cell) for each in plan.designs)
+    writing = dataclasses.replace(
+        answer, study=dataclasses.replace(answer.study, plan=dataclasses.replace(plan, designs=designs))
+    )
+    assert "Slices of what writes (simple-update): nothing shows yet that they agree with whole runs" in joined(writing)
+    assert "Slices of what writes" not in joined(answer)
+
+
 def test_headlines_are_corrected_and_single_cells_are_exploratory(desk):
     text = joined(desk.headlines(desk.answer()))
     assert "The 2 headlines are corrected for their number (Holm)" in text

@@ -163,11 +163,6 @@ def send_file(source: Host, target: SshHost, path: str, folder: str) -> str:
     return f"{folder}/{name}"
 
 
-def _require_room(target: Host, path: str, size: int) -> None:
-    if target.free_bytes(path) < size:
-        raise failures.disk_full(f"{target.name}:{path}", (f"{size} bytes are to be sent there",))
-
-
 def _survey(target: Host) -> str:
     """What `uname -m` says over there; HostNotFitError for programs that are missing."""
     lines = target.run(Command(argv=("sh", "-c", _SURVEY))).text.splitlines()

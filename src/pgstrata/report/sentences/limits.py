@@ -10,6 +10,7 @@ from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.metrics import TPS
 from pgstrata.model.objective import step_seconds
 from pgstrata.model.study import Study
+from pgstrata.plan.design import AGREED
 from pgstrata.report.sentences.names import count, name_where
 from pgstrata.report.sentences.verdicts import render_confidence
 from pgstrata.sources.runs import may_enter
@@ -68,6 +69,12 @@ def _say_runs(study: Study) -> Iterator[str]:
         )
 
 
+def _is_unproven(cell: Cell, study: Study) -> bool:
+    """Whether a cell in slices writes, and nobody has held its slices against whole runs."""
+    agreed = not cell.scripts and cell.workload in AGREED
+    return study.plan.design(cell.identity).settle and not agreed
+
+
 def _say_slices(study: Study) -> Iterator[str]:
     experiment = study.plan.experiment
     sliced = [cell for cell in experiment.cells if study.plan.design(cell.identity).sliced]
@@ -77,6 +84,11 @@ def _say_slices(study: Study) -> Iterator[str]:
         f"In slices{_where(sliced, study)}: the environments were up at the same time and shared the page cache and "
         "the processor's last-level cache, for which they compete"
     )
+    if writing := [cell for cell in sliced if _is_unproven(cell, study)]:
+        yield (
+            f"Slices of what writes{_where(writing, study)}: nothing shows yet that they agree with whole runs, as a "
+            "paused server may write in the slice of another one"
+        )
     yield (
         "Transactions in flight when a slice ends are finished and counted when it goes on, and are left out of latency"
     )
