@@ -78,7 +78,7 @@ _NO_ERRORS: Final = frozenset(name for name in vars(builtins) if name.endswith("
 _OF_FINDINGS: Final = ("path", "what", "remedy")
 """Arguments of `findings.add`, which notes a problem of an experiment file."""
 _FEWEST_WORDS: Final = 3
-_WORD: Final = re.compile(r"(?<![\w./:%-])[A-Za-z][a-z]*(?:['’-][a-z]+)*(?![\w/(])")
+_WORD: Final = re.compile(r"(?<![\w./:%-])[A-Za-z][a-z]*(?:['-][a-z]+)*(?![\w/(])")
 _CODE: Final = re.compile(
     # shells, regular expressions, HTML, CSS
     r"[$\\^]|&&|\|\||\w\|\w|;\s*(?:do|then|done|fi)\b|[<>]/?[a-z]+[ >]|%\(|\(\?|::|[a-z]=\"|^\s*[-.#/@]|[{(]\s*$"
@@ -230,7 +230,7 @@ class _Reader(ast.NodeVisitor):
         if _SPOKEN.search(_without_filling(text + cure, "")):
             self.found.append(Message(kind=kind, text=text, remedy=cure))
 
-    def visit_Call(self, node: ast.Call) -> None:  # noqa: N802 - the name is the base's
+    def visit_Call(self, node: ast.Call) -> None:
         name = _name_of(node.func)
         if name in _NOT_FOR_PEOPLE:
             return
@@ -285,30 +285,30 @@ class _Reader(ast.NodeVisitor):
 
     visit_JoinedStr = visit_Constant = visit_BinOp = visit_IfExp = _visit_text  # noqa: N815
 
-    def visit_Expr(self, node: ast.Expr) -> None:  # noqa: N802
+    def visit_Expr(self, node: ast.Expr) -> None:
         """Docstrings are no messages."""
         if not isinstance(node.value, ast.Constant):
             self.generic_visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         """Names keep their values within it."""
         outer, self._local = self._local, {}
         self.generic_visit(node)
         self._local = outer
 
-    def visit_Assign(self, node: ast.Assign) -> None:  # noqa: N802
+    def visit_Assign(self, node: ast.Assign) -> None:
         self.generic_visit(node)
         if isinstance(node.targets[0], ast.Name):
             self._local[node.targets[0].id] = node.value
 
-    def visit_Dict(self, node: ast.Dict) -> None:  # noqa: N802
+    def visit_Dict(self, node: ast.Dict) -> None:
         """Keys are codes."""
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None or not isinstance(key, ast.Constant):
                 self.visit(key) if key is not None else None
             self.visit(value)
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         """Names of fields in one text are no message."""
         if node.value is not None and getattr(node.target, "id", "") not in self._fields:
             self.visit(node.value)

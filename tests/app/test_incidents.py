@@ -287,8 +287,6 @@ def test_an_archive_that_cannot_be_read_does_not_keep_a_recorder_from_its_work(t
     alarms.catch_up()
     first.writer.close()
     (said,) = told
-    assert said.startswith(
-        "what is usual cannot be read from the archive and is learned anew: the archive is damaged"
-    )
+    assert said.startswith("what is usual cannot be read from the archive and is learned anew: the archive is damaged")
     alarms.begin({}, ())
     alarms.follow(RecordedSecond(moment=START + 901))

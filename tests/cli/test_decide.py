@@ -176,9 +176,7 @@ def test_of_a_history_of_173_releases_the_step_is_told_first_and_decides(tmp_pat
     )
     assert len(lines) <= 60
     assert "Too few values to compare r1, r2, r3, r4 and 168 more with r0: 1 against 1" in " ".join(done.stdout.split())
-    assert "Measured only once, so its scatter is unknown: r0, r1, r2 and 170" in " ".join(
-        done.stdout.split()
-    )
+    assert "Measured only once, so its scatter is unknown: r0, r1, r2 and 170" in " ".join(done.stdout.split())
 
 
 def test_of_a_level_that_dips_and_recovers_both_edges_are_told(tmp_path):

@@ -130,7 +130,9 @@ def test_small_pages_need_nothing_reserved():
     assert prepare(kernel(), environment(pages="4kB"), old).settings == {}
 
 
-@pytest.mark.parametrize(("given", "had"), [("60", "60 are available"), ("0", "0 are available"), ("71", "71 are available")])
+@pytest.mark.parametrize(
+    ("given", "had"), [("60", "60 are available"), ("0", "0 are available"), ("71", "71 are available")]
+)
 def test_fewer_pages_than_the_server_needs_are_refused_in_numbers(given, had):
     ledger = FakeLedger(lambda change: given)
     error = failure_of(HostNotFitError, lambda: prepare(kernel(), environment(pages="2MB"), ledger=ledger))

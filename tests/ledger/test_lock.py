@@ -135,7 +135,9 @@ def test_who_holds_the_lock_without_a_word_is_not_taken_for_the_last_that_did(ho
     path.write_text(path.read_text().replace('"started": "', '"started": "1'))
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_SH)
-        with pytest.raises(HostHeldError, match=f"its process is not known, `fuser {path}` names it; the last") as caught:
+        with pytest.raises(
+            HostHeldError, match=f"its process is not known, `fuser {path}` names it; the last"
+        ) as caught:
             hold_host(host, str(path), "studies/second", FastClock())
     assert "studies/first, since" in caught.value.what
     assert "has ended or cannot be seen" in caught.value.what

@@ -66,8 +66,10 @@ SENTENCES = [
     ),
     (
         NamedDoubt(code="cut_cycles", names=("c8", "c16")),
-        "fewer than two checkpoint cycles in runs of c8, c16: the figures depend on where in a cycle a run begins and "
-        "ends",
+        (
+            "fewer than two checkpoint cycles in runs of c8, c16: the figures depend on where in a cycle a run begins and "
+            "ends"
+        ),
     ),
     (
         NamedDoubt(code="direction_assumed", names=("pauses",)),

@@ -77,8 +77,9 @@ OF_RUNS = [
     *failures(how="broke off", said="ERROR: x")("the driver broke off: ERROR: x"),
     *failures(how="broke off silently")("the driver broke off: no message"),
     *failures(how="no turn")("it was not measured, because its client had ended before its first slice"),
-    *failures(how="no turn", said="killed")("it was not measured, because its client had ended before its first "
-    "slice; killed"),
+    *failures(how="no turn", said="killed")(
+        "it was not measured, because its client had ended before its first slice; killed"
+    ),
     *failures(how="overdue", seconds=60)("the driver did not end within 60 s after its time and was stopped"),
     *failures(how="deaf", seconds=60)("the driver did not end within 60 s of being asked to and was stopped"),
     (Reason(code="unreadable", said="unknown line"), "unknown line"),
@@ -157,15 +158,18 @@ OF_RUNS = [
         missing("seconds", value=0.31),
         f"the host and the server's processes were not sampled {UNSEEN}, which figures by the second leave out",
     ),
-    (missing("sessions", value=0.31), f"sessions were not sampled {UNSEEN}: what they waited for is known for the "
-    "rest only"),
+    (
+        missing("sessions", value=0.31),
+        f"sessions were not sampled {UNSEEN}: what they waited for is known for the rest only",
+    ),
     (missing("short", seconds=1.04), OF_WAITS.format("its profile was read for 1.0 s of the measured time")),
     (missing("reconnected"), OF_WAITS.format("sessions came and went")),
     (missing("reset"), OF_WAITS.format("somebody reset its profile during the run")),
     (
         missing("rare", value=7.5),
-        OF_WAITS.format("it looks 7.5 times a second (pg_wait_sampling.profile_period), less often than pgstrata "
-        "itself"),
+        OF_WAITS.format(
+            "it looks 7.5 times a second (pg_wait_sampling.profile_period), less often than pgstrata itself"
+        ),
     ),
     (Reason(code="steal", text="as it was said {then}"), "as it was said {then}"),
     (Reason(code="of_a_later_version"), "of_a_later_version"),
@@ -248,8 +252,10 @@ NOTICES = [
     ),
     (
         Notice(code="declared_values"),
-        "the values of this experiment are declared under [synthetic], not measured: its verdicts say nothing about "
-        "speed",
+        (
+            "the values of this experiment are declared under [synthetic], not measured: its verdicts say nothing about "
+            "speed"
+        ),
     ),
     (Notice(code="host_still_lost", names=("ssh:db1",), said="no route"), "ssh:db1: no route"),
     (

@@ -137,8 +137,8 @@ def _say_of_verdict(doubt: doubts.VerdictDoubt) -> str:
         case doubts.TooFewBlocks():
             return _say_too_few(doubt)
         case doubts.TooFewValues(values=(ours, theirs), needed=needed):
-            return f"{ours} against {theirs} values are too few for an interval at this level, which needs {needed} "
-            f"against {needed}"
+            few = f"{ours} against {theirs} values are too few for an interval at this level"
+            return f"{few}, which needs {needed} against {needed}"
         case doubts.DependentValues():
             return _say_dependent(doubt)
         case doubts.Undecided():
@@ -147,8 +147,8 @@ def _say_of_verdict(doubt: doubts.VerdictDoubt) -> str:
         case doubts.Unstable():
             return _say_unstable(doubt)
         case doubts.ControlDiffers():
-            return f"a control ({doubt.control}) must not differ, but came out {doubt.verdict}: do not trust the "
-            "other differences"
+            said = f"a control ({doubt.control}) must not differ, but came out {doubt.verdict}"
+            return f"{said}: do not trust the other differences"
         case doubts.NotSteady():
             off, longer = render_percent_change(1 + doubt.opening), render_duration(doubt.seconds / 2)
             return (
