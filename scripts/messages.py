@@ -78,7 +78,7 @@ _NO_ERRORS: Final = frozenset(name for name in vars(builtins) if name.endswith("
 _OF_FINDINGS: Final = ("path", "what", "remedy")
 """Arguments of `findings.add`, which notes a problem of an experiment file."""
 _FEWEST_WORDS: Final = 3
-_WORD: Final = re.compile(r"(?<![\w./:%-])[A-Za-z][a-z]*(?:['’-][a-z]+)*(?![\w/(])")  # noqa: RUF001 - texts have it
+_WORD: Final = re.compile(r"(?<![\w./:%-])[A-Za-z][a-z]*(?:['-][a-z]+)*(?![\w/(])")
 _CODE: Final = re.compile(
     # shells, regular expressions, HTML, CSS
     r"[$\\^]|&&|\|\||\w\|\w|;\s*(?:do|then|done|fi)\b|[<>]/?[a-z]+[ >]|%\(|\(\?|::|[a-z]=\"|^\s*[-.#/@]|[{(]\s*$"
