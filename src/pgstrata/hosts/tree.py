@@ -135,6 +135,11 @@ def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> Sen
     return SentTree(digest=digest, bytes=size, sent=True)
 
 
+def _require_room(target: Host, path: str, size: int) -> None:
+    if target.free_bytes(path) < size:
+        raise failures.disk_full(f"{target.name}:{path}", (f"{size} bytes are to be sent there",))
+
+
 def send_file(source: Host, target: SshHost, path: str, folder: str) -> str:
     """Send a file, or a folder with all in it, into an empty folder over there; the path that it has there.
 
