@@ -112,7 +112,7 @@ def _refuse_unfit_for_sockets(run: str) -> None:
         raise UsageError(
             f"the path of a unix socket below this folder could have {longest} bytes; {SOCKET_PATH_LIMIT} are possible",
             where=f"PGSTRATA_RUN={run}",
-            remedy=f"name a folder with a path of at most {SOCKET_PATH_LIMIT - _SOCKET_RESERVE} bytes: /dev/shm/pg",
+            remedy=f"name a folder whose path has at most {SOCKET_PATH_LIMIT - _SOCKET_RESERVE} bytes, such as /srv/pg",
         )
     if "," in run:
         raise UsageError(
