@@ -32,7 +32,7 @@ _MOST_LETTERS_TURNED: Final = 14
 _ACROSS_TURNED: Final = LETTER * 0.68
 """Pixels to the left that a letter of a turned text takes, of wide fonts too."""
 _TALL_TURNED: Final = 5.0
-"""Pixels to the left that the height of a turned text takes, less those by which it stands to the right of its place."""
+"""Pixels to the left that the height of a turned text takes, less those by which it stands to the right."""
 _EXCLUDED: Final = "excluded run"
 _FAR: Final = "run far from the median"
 _KINK: Final = "point off its curve"
