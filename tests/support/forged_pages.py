@@ -202,7 +202,7 @@ def live_page(kind, archive):
     """What a command says of an archive of `record`."""
     slow, before = (f"@{START + 2400}", f"@{START + 3000}"), f"@{START + 1800}..@{START + 2400}"
     make = {
-        "explain": lambda: make_explanation(load_explanation(archive, *slow, None), "1"),
+        "explain": lambda: make_explanation(load_explanation(archive, *slow, before), "1"),
         "window": lambda: make_profile_document(load_profile(archive, *slow), "1"),
         "periods": lambda: make_periods_document(load_periods(archive, *slow, before), "1"),
         "incidents": lambda: make_incidents(load_incidents(archive, None, None, rate=1 / WEEK), "1"),
