@@ -21,7 +21,7 @@ _MOST_POINTS: Final = 11_000
 _MOST_OF_A_ROW: Final = 200
 """Points for which a row has room."""
 _FEWEST_OF_A_VISIT: Final = 2
-_MOST_SLICES: Final = 4000
+_MOST_SLICES: Final = 2000
 _HELP: Final = (
     "The environments took turns within seconds, and what the machine did hit all of them alike. A visit counts once, "
     "with the median of its rounds. Where all rows move together, the machine drifted; where one row moves alone, that "
