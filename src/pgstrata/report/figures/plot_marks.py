@@ -13,7 +13,7 @@ from pgstrata.report.figures.looks import Look, draw_marks
 from pgstrata.report.figures.plot_rows import WIDTH, Point, Row, Sheet
 from pgstrata.report.figures.vega import INK, OPEN
 from pgstrata.report.projections.design import shorten_alike
-from pgstrata.report.projections.model import SCALE, Curve
+from pgstrata.report.projections.model import PAIR, SCALE, Curve
 from pgstrata.report.sentences.names import name_factor
 from pgstrata.units import render_percent_change
 
@@ -113,7 +113,7 @@ def _shifts(sheet: Sheet, row: Row, number: int) -> Sequence[float | None]:
     """By how much lines are moved aside, so that their whiskers do not cover each other; None where bands do not."""
     if not row.change:
         return [0.0] * number
-    if number <= _MOST_BANDS:
+    if number <= _MOST_BANDS and len(sheet.xs) > PAIR:
         return [None] * number
     room = min((after - before for before, after in pairwise(sheet.xs)), default=0.0)
     apart = min(_MOST_ASIDE, _SHARE_ASIDE * room) / number
@@ -139,7 +139,11 @@ def _draw_named(
         yield f'<path d="{_line(outline)}z" fill="{look.colour}" opacity=".2"/>'
     else:
         whiskers = "".join(f"M{x:.1f},{low:.1f}V{high:.1f}" for x, low, high in ends if low - high > _SHORT)
-    yield f'<path d="{_line(places)}{whiskers}" stroke="{look.colour}" stroke-width="1.5"/>'
+    dots = ' stroke-dasharray="1.5 4"' if sheet.projection.gapped else ""
+    if dots and whiskers:
+        yield f'<path d="{whiskers}" stroke="{look.colour}" stroke-width="1.5"/>'
+        whiskers = ""
+    yield f'<path d="{_line(places)}{whiskers}" stroke="{look.colour}" stroke-width="1.5"{dots}/>'
     size = min(_MARK, _DENSE * (sheet.xs[-1] - sheet.xs[0]) / max(1, len(sheet.xs) - 1))
     yield f'<path d="{draw_marks(look.mark, places, size)}" fill="{look.colour}"/></g>'
 
@@ -237,8 +241,17 @@ def draw_levels(sheet: Sheet, bottom: float) -> tuple[list[str], float]:
 
 
 def draw_legend(sheet: Sheet, foot: float) -> tuple[list[str], float]:
-    """What hollow and thick marks mean, of those that occur, each in a place of its own; and where all ends."""
-    items = _legend_items(sheet)
+    """What hollow and thick marks mean, of those that occur; and where all ends."""
+    return lay_legend(_legend_items(sheet), foot)
+
+
+def lay_legend(items: Sequence[tuple[str, str]], foot: float) -> tuple[list[str], float]:
+    """Marks and what they mean, each in a place of its own below `foot`; and where all ends.
+
+    Args:
+        items: a mark, as SVG around the origin, and its meaning.
+        foot: the lowest pixel of what is above.
+    """
     parts, x, y = [], 0.0, foot + 18
     for drawn, said in items:
         width = 16 + text_box(said, 0, 0).width
