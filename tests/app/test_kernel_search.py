@@ -8,7 +8,7 @@ import pytest
 
 from compared import by_speed
 from fake_clock import FakeClock, RecordingEvents
-from forged_kernels import BROKEN, CONFIG, MAKEFILE, ForgedQemu, KernelTree
+from forged_kernels import BROKEN, CONFIG, MAKEFILE, ForgedQemu, Greeted, KernelTree
 from pgstrata.app.bisect import SKIPPED_FILE, Bisect, Measured, StudyMeasure
 from pgstrata.app.kernel_search import BUILDS_FILE, CommitKernels, blame_level
 from pgstrata.app.search_questions import ask_kernels, search_folder
@@ -47,6 +47,7 @@ def place(tmp_path, monkeypatch):
         monkeypatch.setenv(f"PGSTRATA_{name}", str(tmp_path / name.lower()))
     (tmp_path / "busybox").write_bytes(b"busybox")
     monkeypatch.setattr("pgstrata.vms.kernel_builds.BUSYBOX", str(tmp_path / "busybox"))
+    monkeypatch.setattr("pgstrata.vms.machine.Greeting", Greeted)
     (tmp_path / "config").write_text(CONFIG)
     (tmp_path / "which.toml").write_text(EXPERIMENT)
     return tmp_path
