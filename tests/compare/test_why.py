@@ -123,6 +123,10 @@ def test_a_sampler_that_was_lost_is_named():
     assert (missing.obstacle, missing.lost) == (Obstacle.SAMPLER_LOST, lost)
 
 
+SHORT = {"latency_mean": 0.51e-3}
+"""Sessions at a fixed rate are 0.01 of 4 ms within a transaction."""
+
+
 def at_rate(**rest):
     """A plan at a fixed rate and its runs: 4 clients, 1000 transactions per second, so 4 ms for each of a session."""
     plan = make_plan()
@@ -159,6 +163,20 @@ def test_a_fixed_rate_without_its_lag_has_no_attribution():
         for each in runs
     ]
     assert find_why(plan, kept).missing[0].obstacle is Obstacle.FIXED_RATE
+
+
+def test_where_sessions_were_seen_in_their_pauses_only_there_is_no_attribution():
+    plan, runs = at_rate()
+    idle = [replace(each, sessions=sampled(client=20, running=0, waiting=0)) for each in runs]
+    idle = [
+        replace(
+            each, measurements=tuple(replace(one, value=SHORT.get(one.metric, one.value)) for one in each.measurements)
+        )
+        for each in idle
+    ]
+    found = find_why(plan, idle)
+    assert (found.missing[0].obstacle, found.missing[0].sampled) == (Obstacle.FIXED_RATE, 0)
+    assert not found.accounts
 
 
 def test_levels_are_told_in_the_blocks_that_all_of_them_have():

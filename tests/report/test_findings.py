@@ -421,10 +421,10 @@ def test_of_long_values_the_part_is_told_in_which_they_differ():
         (
             Obstacle.FIXED_RATE,
             (
-                "at a fixed rate the pauses of sessions are told apart by mean latency and mean lag, and these are missing "
-                "or do not fit the throughput"
+                "at a fixed rate the pauses of sessions are told apart by mean latency and mean lag, and these are "
+                "missing, do not fit the throughput, or leave no sample within a transaction"
             ),
-            "measure again; or leave out `rate`, and sessions have no pauses",
+            "measure longer runs or a higher rate; or leave out `rate`, and sessions have no pauses",
         ),
         (
             Obstacle.SEARCHED,

@@ -114,7 +114,7 @@ def _see(sides: Sequence[Arm], found: _Found, cell: Cell, blocks: Sequence[int])
 
 
 def _see_run(run: RunRecord, cell: Cell, rate: float) -> Seen | None:
-    """What was seen of a run at that throughput; None where its pauses at a fixed rate are unknown."""
+    """What was seen of a run at that throughput; None where its pauses hide everything, or are unknown."""
     seen = Seen(
         seconds=cell.clients / rate,
         sessions=run.sessions,
@@ -127,7 +127,9 @@ def _see_run(run: RunRecord, cell: Cell, rate: float) -> Seen | None:
 
 
 def _without_pauses(seen: Seen, run: RunRecord) -> Seen | None:
-    """What was seen at a fixed rate without the pauses of sessions until their next transaction; None where unknown.
+    """What was seen at a fixed rate without the pauses of sessions until their next transaction.
+
+    None where these are unknown, or nothing else was seen: hardly ever was a session within a transaction then.
 
     A session's time per transaction is its pause and the time from its actual start to its end, which is mean latency
     (from the scheduled start) less mean lag. In a pause the server waits for the client, so as many of such samples are
@@ -138,15 +140,12 @@ def _without_pauses(seen: Seen, run: RunRecord) -> Seen | None:
         return None
     paused = seen.samples * (1 - (latency - lag) / seen.seconds)
     left = sum(count.samples for count in seen.sessions if count.state is SessionState.CLIENT) - round(paused)
-    return replace(
-        seen,
-        seconds=latency - lag,
-        sessions=(
-            *(count for count in seen.sessions if count.state is not SessionState.CLIENT),
-            *([_client(left)] if left > 0 else ()),
-        ),
-        profile=None,
+    sessions = (
+        *(count for count in seen.sessions if count.state is not SessionState.CLIENT),
+        *([_client(left)] if left > 0 else ()),
     )
+    found = replace(seen, seconds=latency - lag, sessions=sessions, profile=None)
+    return found if found.samples else None
 
 
 def _client(samples: int) -> SessionCount:

@@ -224,9 +224,9 @@ def say_obstacle(item: Unattributed) -> tuple[str, str]:
         case Obstacle.FIXED_RATE:
             why = (
                 "at a fixed rate the pauses of sessions are told apart by mean latency and mean lag, and these are "
-                "missing or do not fit the throughput"
+                "missing, do not fit the throughput, or leave no sample within a transaction"
             )
-            return why, "measure again; or leave out `rate`, and sessions have no pauses"
+            return why, "measure longer runs or a higher rate; or leave out `rate`, and sessions have no pauses"
         case Obstacle.SEARCHED:
             why = "a run with an objective tries many rates, each with its own time per transaction"
             return why, "leave out `objective`, and the clients run at full speed"
