@@ -61,6 +61,15 @@ def test_plans_that_come_to_the_log_are_handed_on_once(log):
     assert not feed.read(3).plans
 
 
+def test_a_plan_of_which_a_part_is_left_out_is_none(log):
+    feed = make_feed()
+    aim(feed, log)
+    add(log, "[7] LOG:  duration: 3.651 ms  plan:\n\tQuery Text: select 'x'\n\t")
+    feed.read(1)
+    add(log, "y" * MOST + f"\n\tSeq Scan on stock  (cost=0.00..8.31 rows=1 width=36)\n{ERROR}")
+    assert not feed.read(2).plans
+
+
 def test_only_what_comes_to_the_log_counts(log):
     feed = make_feed()
     aim(feed, log)

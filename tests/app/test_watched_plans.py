@@ -10,7 +10,7 @@ from pgstrata.app.watching.server import LiveServer
 from pgstrata.collectors.live.logged_plans import LoggedPlan
 from pgstrata.errors import DatabaseFullError, SessionLostError, SqlError
 from pgstrata.model.archive import REST
-from pgstrata.model.query_plans import PlanProblem, PlanSource
+from pgstrata.model.query_plans import LivePlan, PlanProblem, PlanSource
 
 PLAN = "Index Scan using {} on stock  (cost=0.29..8.30 rows=1 width=4)\n"
 
@@ -20,9 +20,12 @@ class Session:
 
     def __init__(self, clock):
         self.clock, self.asked, self.plans, self.texts, self.takes = clock, [], {}, {}, 0.0
+        self.superuser = b"f"
 
     def rows(self, statement, *, timeout=30.0):
         self.asked.append(statement)
+        if "set_config" in statement:
+            return b"500ms\t100ms\t" + self.superuser + b"\n"
         if "pg_stat_statements" not in statement:
             return b""
         known = {key: text for key, text in self.texts.items() if f"'{key}" in statement or f" {key}" in statement}
@@ -88,7 +91,7 @@ def test_each_of_the_largest_is_asked_for_once_a_minute_one_at_a_time(rig):
 def test_it_is_asked_in_a_read_only_transaction_with_little_time(rig):
     rig.count("select 0")
     rig.run(EVERY)
-    texts, begin, limits, explain, end = rig.session.asked
+    texts, begin, limits, _, explain, _, end = rig.session.asked
     assert "pg_stat_statements" in texts
     assert (begin, end) == ("BEGIN READ ONLY", "COMMIT")
     assert "statement_timeout" in limits
@@ -180,6 +183,24 @@ def test_logged_plans_are_counted_by_shape_and_their_texts_are_learnt_once(rig):
     rig.texts.clear()
     rig.asker.keep_logged(START + 1, logged)
     assert not rig.texts
+
+
+def test_a_role_that_becomes_a_superuser_asks_for_no_more_plans(rig):
+    rig.count("select 0", "select 1")
+    rig.run(EVERY)
+    rig.session.superuser = b"t"
+    rig.run(EVERY)
+    assert rig.session.explained == ["select 0"]
+    assert rig.kept[-1][1:] == ("1", LivePlan(problem=PlanProblem.SUPERUSER))
+    assert rig.session.asked[-1] == "COMMIT"
+
+
+def test_what_a_function_sets_while_a_statement_is_planned_is_taken_back(rig):
+    rig.count("select 0")
+    rig.run(EVERY)
+    place = next(number for number, said in enumerate(rig.session.asked) if said.startswith("EXPLAIN"))
+    assert rig.session.asked[place - 1] == "SAVEPOINT pgstrata"
+    assert rig.session.asked[place + 1 :] == ["ROLLBACK TO SAVEPOINT pgstrata", "COMMIT"]
 
 
 def test_memory_of_texts_is_bounded(rig, monkeypatch):

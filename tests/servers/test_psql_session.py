@@ -42,7 +42,7 @@ CONNECTED = ("1\n", "00000\n", False)
 
 def session(*said, host="db1"):
     psql = Psql(*said)
-    return psql, PsqlSession(psql, Tools(), Address(host=host, port=5432, user="watcher", database="shop"))
+    return psql, PsqlSession(psql, Tools(), Address(host=host, port=5432, user="watcher", database="shop"), "@")
 
 
 def test_rows_come_without_what_psql_says_of_them():
@@ -60,6 +60,33 @@ def test_a_text_of_strangers_is_no_command_and_its_error_is_told():
     with pytest.raises(SqlError, match="permission denied for table stock") as caught:
         opened.rows_of_text("SELECT 1")
     assert caught.value.sqlstate == "42501"
+
+
+def test_a_notice_before_an_error_of_a_text_does_not_hide_it():
+    said = "NOTICE:  00000: planned\nWARNING:  01000: slowly\nERROR:  42501: permission denied\n\n"
+    _, opened = session(CONNECTED, ("", said, False))
+    with pytest.raises(SqlError) as found:
+        opened.rows_of_text("SELECT 1")
+    assert found.value.sqlstate == "42501"
+
+
+def test_an_error_that_a_function_raises_does_not_end_the_connection_but_the_next_statement_may():
+    raised = ("", "ERROR:  57P01: raised by a function\n\n", False)
+    _, opened = session(CONNECTED, raised, ("", "ERROR:  57P01: terminating connection\n57P01\n", False))
+    with pytest.raises(SqlError) as found:
+        opened.rows_of_text("SELECT 1")
+    assert not isinstance(found.value, SessionLostError)
+    with pytest.raises(SessionLostError):
+        opened.rows("ROLLBACK")
+
+
+def test_nobody_can_guess_the_line_that_ends_an_answer():
+    address, asked = Address(host="db1", port=5432, user="watcher", database="shop"), set()
+    for _ in range(3):
+        psql = Psql(CONNECTED)
+        PsqlSession(psql, Tools(), address)
+        asked |= set(psql.asked)
+    assert len(asked) == 3
 
 
 def test_a_warning_while_it_connects_is_no_failure():

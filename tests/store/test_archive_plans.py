@@ -6,8 +6,10 @@ from contextlib import closing
 import pytest
 
 from archives import START, Second, make_archive, planned, session
+from pgstrata.errors import ArchiveError
 from pgstrata.model.archive import SessionsLook, Span
 from pgstrata.model.query_plans import LivePlan, PlanSource, SeenPlan
+from pgstrata.store.archives import plans
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.store.archives.schema import ARCHIVE
 from pgstrata.store.archives.thinning import Keep
@@ -131,3 +133,27 @@ def test_what_is_read_of_an_outline_is_bounded(tmp_path, outline):
         connection.commit()
     (found,) = read(folder)
     assert sum(map(len, found.plan.outline)) <= 20_000
+
+
+def test_of_more_plans_than_can_be_read_those_seen_most_often_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(plans, "_MOST", 2)
+    folder = archive(tmp_path / "a", (10, "7", INDEX), (20, "8", SEQ), (70, "7", INDEX), (80, "9", SEQ), (90, "9", SEQ))
+    assert read(folder) == (seen(10, 70, INDEX, times=2), seen(80, 90, SEQ, "9", times=2))
+
+
+def test_a_key_of_a_statement_is_not_read_at_full_length_for_each_plan(tmp_path):
+    folder = archive(tmp_path / "a", *((number, "8", INDEX if number % 2 else SEQ) for number in range(20)))
+    with closing(sqlite3.connect(folder / ARCHIVE, isolation_level=None)) as connection:
+        connection.execute("UPDATE statement SET key = printf('%.*c', 1000000, 'x') WHERE key = '8'")
+        connection.execute("UPDATE OR IGNORE plan SET shape = printf('%.*c', 1000000, 'x') WHERE moment % 2")
+    found = read(folder)
+    assert len(found) == 20
+    assert sum(len(each.statement) + len(each.plan.shape) for each in found) < 10_000
+
+
+def test_a_plan_that_was_seen_in_no_possible_year_is_damage(tmp_path):
+    folder = archive(tmp_path / "a", (10, "7", INDEX))
+    with closing(sqlite3.connect(folder / ARCHIVE, isolation_level=None)) as connection:
+        connection.execute("UPDATE plan SET until = 1 << 39")
+    with pytest.raises(ArchiveError, match="seconds of a plan"):
+        read(folder)

@@ -28,7 +28,7 @@ from pgstrata.ports.driver import Statement
 
 _HEAD: Final = re.compile(r"statement \(planned with (?P<with>[a-z]+)\)")
 # a node's line ends like "(cost=0.29..8.31 rows=1 width=97)"
-_NODE: Final = re.compile(r"(?P<indent>\s*)(?:->\s+)?(?P<node>\S.*?)\s+\(cost=[^()]*\)")
+_NODE: Final = re.compile(r"(?P<indent>\s*)(?:->\s+)?(?P<node>\S(?:.*\S)?)\s+\(cost=[^()]*\)")
 # "InitPlan 1 (returns $0)" up to 16, "InitPlan 1" from 17 on; what is numbered has no other name
 _PART: Final = re.compile(r"\s*(?P<part>InitPlan|SubPlan|CTE (?P<name>.+?))(?: \d+)?(?: \(returns .*\))?")
 _WORKERS: Final = re.compile(r"\s*Workers Planned: (?P<number>\d+)")

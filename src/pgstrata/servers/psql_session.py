@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from itertools import count
 from typing import Final
 
@@ -17,6 +18,7 @@ _CONNECTING: Final = 20.0
 _SILENT: Final = b"the server did not answer in time"
 _DONE: Final = "00000"
 _STATE: Final = re.compile(rb": {2}([0-9A-Z]{5}): ")
+_NO_ERROR: Final = (b"00", b"01")
 _GONE: Final = ("08", "57P0")
 """Beginnings of SQLSTATEs after which a connection is of no use: a pooler gives them as ordinary errors."""
 
@@ -28,10 +30,12 @@ class PsqlSession:
         start: starts programs.
         tools: the build whose psql is used.
         address: of the server.
+        mark: begins the line that ends an answer. Functions of strangers can write lines, but do not know it.
     """
 
-    def __init__(self, start: DialogueStarter, tools: Build, address: Address) -> None:
+    def __init__(self, start: DialogueStarter, tools: Build, address: Address, mark: str | None = None) -> None:
         self._address = address
+        self._mark = f"@{secrets.token_hex(8)}." if mark is None else mark
         self._number = 0
         try:
             self._dialogue = start(compose_psql(tools, address, _OPTIONS))
@@ -57,11 +61,12 @@ class PsqlSession:
 
     def rows_of_text(self, statement: str, *, timeout: float = 30.0) -> bytes:
         tag = next(tag for tag in (f"$pgstrata{number}$" for number in count()) if tag not in statement)
-        return self._ask(f"SELECT {tag}{statement}{tag} AS pgstrata \\gexec", timeout)
+        # functions in it raise errors of any state; that a connection is gone shows with the next statement
+        return self._ask(f"SELECT {tag}{statement}{tag} AS pgstrata \\gexec", timeout, gone=())
 
-    def _ask(self, words: str, timeout: float) -> bytes:
+    def _ask(self, words: str, timeout: float, gone: tuple[str, ...] = _GONE) -> bytes:
         said, state = self._exchange(words, timeout)
-        if said.ended or state.startswith(_GONE):
+        if said.ended or state.startswith(gone):
             found = explain_failure(self._address, said.complaints or _SILENT, lost=True)
             raise SessionLostError(found.what, where=found.where, remedy=found.remedy)
         if state != _DONE:
@@ -78,12 +83,14 @@ class PsqlSession:
         Where a statement given as a text has failed, psql says none: it is in the complaints.
         """
         self._number += 1
-        mark = f"@{self._number}"
+        mark = f"{self._mark}{self._number}"
         asked = f"{words}\n\\warn :SQLSTATE\n\\warn {mark}\n"
         said = self._dialogue.exchange(asked.encode(), mark.encode(), timeout=timeout)
         if said.ended:
             return said, ""
         complaints, _, state = said.complaints.removesuffix(b"\n").rpartition(b"\n")
-        if not state and (match := _STATE.search(complaints)):
-            state = match[1]
+        if not state:
+            found = (match[1] for match in _STATE.finditer(complaints))
+            # notices and warnings may stand before the error
+            state = next((each for each in found if not each.startswith(_NO_ERROR)), b"")
         return Exchange(output=said.output, complaints=complaints, ended=False), state.decode("ascii", "replace")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgstrata.collectors.live.log import LogReader
-from pgstrata.collectors.live.logged_plans import read_logged_plan
+from pgstrata.collectors.live.logged_plans import PlanLines, read_logged_plan
 from pgstrata.diagnosis.query_text import hash_query, normalise
 
 MOMENT = 1_795_710_000
@@ -108,6 +108,34 @@ def test_parameters_are_no_part_of_the_statement_and_an_id_is_its_key():
 )  # fmt: skip
 def test_what_is_no_plan_of_the_servers_is_left_out(body):
     assert not plans(plain(body))
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"Plan": {"Node Type": "Gather", "Workers Planned": float("inf")}},
+        {"Plan": {"Node Type": "\ud800"}},
+        {"Query Text": "select \udfff"},
+        {"Query Identifier": "qfedcba987654"},
+        {"Query Identifier": "7" * 1000},
+    ],
+)
+def test_what_a_client_logs_in_the_name_of_auto_explain_is_no_plan_that_cannot_be_kept(forged):
+    assert plans(plain(json.dumps(DOCUMENT)))
+    assert not plans(plain(json.dumps(DOCUMENT | forged)))
+
+
+def test_of_an_endless_message_no_more_than_a_piece_is_kept():
+    lines = PlanLines()
+    lines.add("", "duration: 3.651 ms  plan:")
+    for _ in range(100):
+        lines.add("\t" + "x" * 50_000, None)
+    assert sum(map(len, lines._lines)) <= 1 << 19
+    lines.add("", "duration: 3.651 ms  plan:")
+    for line in BODY["text"].splitlines():
+        lines.add(f"\t{line}", None)
+    lines.add("", None)
+    assert len(lines.take()) == 1
 
 
 def test_a_flood_of_plans_is_bounded():

@@ -36,6 +36,10 @@ def test_costs_conditions_and_estimates_are_no_part_of_a_shape():
     )
 
 
+def test_a_long_line_that_is_no_node_is_told_at_once():
+    assert parse_shape(f"a{' ' * 400_000})\nSeq Scan on t  (cost=0.00..8.31 rows=1 width=36)") == ("Seq Scan on t",)
+
+
 def test_jit_and_planned_workers_are_part_of_it():
     text = (
         "Gather  (cost=1..2 rows=1 width=1)\n  Workers Planned: 2\n  ->  Parallel Seq Scan on t  (cost=1..2 rows=1 width=1)\n"

@@ -32,9 +32,15 @@ Behind a pooler that gives each transaction another session, all of them happen.
 """
 _LITTLE_TIME: Final = (
     "SELECT set_config('statement_timeout', '500ms', true) AS pgstrata, "
-    "set_config('lock_timeout', '100ms', true) AS patience"
+    "set_config('lock_timeout', '100ms', true) AS patience, "
+    "EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolsuper "
+    "AND pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER'))"
 )
-"""For a plan: nobody waits longer for its locks, and hardly any statement takes longer to be planned."""
+"""For a plan: nobody waits longer for its locks, and hardly any statement takes longer to be planned.
+
+Also whether the role is a superuser or could become one: it may have been made one since it connected.
+"""
+_SUPERUSER: Final = b"\tt\n"
 
 
 @dataclass(slots=True)
@@ -103,12 +109,19 @@ class Connected:
             self._plain = True
         return self.rows(statement)
 
-    def explain(self, statement: str) -> bytes:
-        """What a server says of a plan, in a transaction of its own with little time, for locks, too."""
+    def explain(self, statement: str) -> bytes | None:
+        """What a server says of a plan, in a transaction of its own with little time, for locks, too.
+
+        None: the role is a superuser or could become one, so nothing was asked.
+        """
         self.session.rows("BEGIN READ ONLY", timeout=_PATIENCE)
+        said = None
         try:
-            self.session.rows(_LITTLE_TIME, timeout=_PATIENCE)
-            said = self.session.rows_of_text(statement, timeout=_PATIENCE)
+            if not self.session.rows(_LITTLE_TIME, timeout=_PATIENCE).endswith(_SUPERUSER):
+                self.session.rows("SAVEPOINT pgstrata", timeout=_PATIENCE)
+                said = self.session.rows_of_text(statement, timeout=_PATIENCE)
+                # settings that a function has changed while the statement was planned
+                self.session.rows("ROLLBACK TO SAVEPOINT pgstrata", timeout=_PATIENCE)
         except SessionLostError:
             raise
         except PgstrataError:

@@ -80,6 +80,8 @@ class _LogTail:
             self._look(moment)
         new = self.host.read(self.path, offset=self._offset)
         self._offset += len(new)
+        if len(new) > MOST:
+            self._reader.forget()
         return self._reader.read(new[-MOST:], moment) if new else ()
 
     def take_plans(self) -> tuple[LoggedPlan, ...]:
@@ -90,11 +92,14 @@ class _LogTail:
         """Where it was replaced or truncated, it is read from its beginning; of a great deal, the end."""
         said = self.host.run(Command(argv=("stat", "-L", "-c", "%i %s", "--", self.path))).text.split()
         inode, size = said[0], int(said[1])
+        before = self._offset
         if self._offset < 0:
             self._offset = size
         elif inode != self._inode or size < self._offset:
             self._offset = 0
         self._offset = max(self._offset, size - MOST)
+        if self._offset != before or inode != self._inode:
+            self._reader.forget()
         self._inode, self._looked = inode, moment
 
 

@@ -21,7 +21,7 @@ from pgstrata.collectors.live.plans import (
 )
 from pgstrata.errors import SqlError
 from pgstrata.model.archive import REST, StatementUse
-from pgstrata.model.query_plans import LivePlan, PlanSource
+from pgstrata.model.query_plans import LivePlan, PlanProblem, PlanSource
 
 EVERY: Final = 5
 """Seconds between two questions."""
@@ -129,6 +129,8 @@ class PlansAsker:
                 return LivePlan(problem=error.what[:_LONGEST])
             self._due[key] = begun + _LONGEST_PAUSE
             return None
+        if rows is None:
+            return LivePlan(problem=PlanProblem.SUPERUSER)
         found = read_generic_plan(rows)
         ended = self.passed()
         self._due[key] = ended + max(_AGAIN, (ended - begun) / _MOST_WORK)

@@ -99,6 +99,11 @@ class LogReader:
     _rest: bytes = b""
     plans: PlanLines = field(default_factory=PlanLines)
 
+    def forget(self) -> None:
+        """What comes next does not follow what came before."""
+        self._rest = b""
+        self.plans.forget()
+
     def read(self, new: bytes, moment: int) -> tuple[ArchiveEvent, ...]:
         """Events of what came to the log since the last look, one for each kind, counted.
 

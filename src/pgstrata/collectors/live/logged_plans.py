@@ -19,14 +19,19 @@ HEAD: Final = re.compile(r"duration: [0-9.]{1,20} ms  plan:")
 """The first line of such a message."""
 _CSV_HEAD: Final = re.compile(rf'[^\n]{{0,800}}?,LOG,[0-9A-Z]{{5}},"{HEAD.pattern}')
 _MOST_LINES: Final = 2000
+_LONGEST: Final = 1 << 19
+"""Characters of a message, the text of the statement included; what is longer is not read as a whole."""
 _MOST_PLANS: Final = 50
 """Plans of one look; a server that logs more is not read as a whole."""
 _TEXT: Final = "Query Text: "
 _PARAMETERS: Final = "Query Parameters: "
 _TOP: Final = re.compile(r"\S.*  \(cost=[^()]*\)(?: \([^()]*\))?")
 _ACTUAL: Final = re.compile(r" \((?:actual [^()]*|never executed)\)\s*$")
-_IDENTITY: Final = re.compile(r"Query Identifier: (-?[0-9]{1,20})")
+_ID: Final = re.compile(r"-?[0-9]{1,20}")
+_IDENTITY: Final = re.compile(rf"Query Identifier: ({_ID.pattern})")
 _DEEPEST: Final = 100
+_LONGEST_NODE: Final = 1000
+"""Characters of a line that can be of a node; a name has at most 63 bytes, and only conditions are longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +50,16 @@ class PlanLines:
     plans: list[LoggedPlan] = field(default_factory=list)
     _lines: list[str] | None = None
     _quoted: bool = False
+    _length: int = 0
 
     def take(self) -> tuple[LoggedPlan, ...]:
         """The plans since somebody asked."""
         found, self.plans = tuple(self.plans), []
         return found
+
+    def forget(self) -> None:
+        """What comes next does not follow what came before: a message that was begun has no end."""
+        self._lines = None
 
     def add(self, line: str, message: str | None) -> None:
         """A line of the log; `message` is that of a first line, None where it is none of a plain or JSON log."""
@@ -60,9 +70,12 @@ class PlanLines:
             if body:
                 self._finish(body.split("\n"))
             else:
-                self._lines, self._quoted = [], False
+                self._begin(quoted=False)
         elif _CSV_HEAD.fullmatch(line):
-            self._lines, self._quoted = [], True
+            self._begin(quoted=True)
+
+    def _begin(self, *, quoted: bool) -> None:
+        self._lines, self._quoted, self._length = [], quoted, 0
 
     def _goes_on(self, line: str, lines: list[str]) -> bool:
         """Whether the line is part of the message; the last one ends it."""
@@ -79,9 +92,9 @@ class PlanLines:
             self._end(lines)
         return True
 
-    @staticmethod
-    def _keep(text: str, lines: list[str]) -> None:
-        if len(lines) < _MOST_LINES:
+    def _keep(self, text: str, lines: list[str]) -> None:
+        self._length += len(text)
+        if len(lines) < _MOST_LINES and self._length <= _LONGEST:
             lines.append(text)
 
     def _end(self, lines: list[str]) -> None:
@@ -107,7 +120,7 @@ def read_logged_plan(lines: Sequence[str]) -> LoggedPlan | None:
         return None
     end = next((place for place, line in enumerate(lines[:top]) if line.startswith(_PARAMETERS)), top)
     text = "\n".join(lines[:end]).removeprefix(_TEXT)
-    body = [_ACTUAL.sub("", line) for line in lines[top:]]
+    body = [_ACTUAL.sub("", line) for line in lines[top:] if len(line) <= _LONGEST_NODE]
     identity = next((match[1] for line in body if (match := _IDENTITY.fullmatch(line))), "")
     return _make(text, identity, parse_shape("\n".join(body)))
 
@@ -121,9 +134,14 @@ def _make(text: str, identity: str, shape: Sequence[str]) -> LoggedPlan | None:
 def _read_json(text: str) -> LoggedPlan | None:
     try:
         said = json.loads(text)
+        identity = str(said.get("Query Identifier", ""))
+        if identity and not _ID.fullmatch(identity):
+            return None
         shape = [*_outline(said["Plan"], 0), *([JIT] if "JIT" in said else [])]
-        return _make(str(said["Query Text"]), str(said.get("Query Identifier", "")), shape)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        query = str(said["Query Text"])
+        "\n".join((query, *shape)).encode()  # half a character of UTF-16, as \ud800 gives it, cannot be stored
+        return _make(query, identity, shape)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         return None  # it was cut, or somebody logs what looks like it
 
 

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.model.query_plans import LivePlan, PlanSource, SeenPlan
-from pgstrata.store.archives.plausible import check_count, take
+from pgstrata.store.archives.plausible import LATEST, check_count
 
 _MOST: Final = 10_000
 _LONGEST: Final = 20_000
+_LONGEST_NAME: Final = 100
+"""Characters of what stands for a statement or a plan: a long one would be read again for each row."""
 _PAUSE: Final = 600
 """Seconds without a logged plan after which the next one of the same shape begins another row."""
 
@@ -43,26 +45,27 @@ def write_plan(connection: sqlite3.Connection, statement: int, seen: SeenPlan) -
 def read_plans(connection: sqlite3.Connection, begin: int, end: int, ids: Mapping[str, str]) -> tuple[SeenPlan, ...]:
     """Those that were seen from `begin` (included) to `end` (excluded), in order of time.
 
-    `ids` are ids of statements by the hashes of their texts, as far as both are known.
+    Of very many, those that were seen most often. `ids` are ids of statements by the hashes of their texts, as far as
+    both are known.
     """
     query = (
-        f"SELECT s.key, p.moment, p.until, p.shape, substr(p.outline, 1, {_LONGEST}), "
-        f"substr(p.problem, 1, {_LONGEST}), p.source, p.times "
-        "FROM plan p CROSS JOIN statement s ON s.id = p.statement "
-        "WHERE p.moment < ? AND p.until >= ? ORDER BY p.moment"
+        f"SELECT substr(s.key, 1, {_LONGEST_NAME}), "
+        "p.moment, p.until, p.shape, p.outline, p.problem, p.source, p.times "
+        f"FROM (SELECT moment, statement, until, times, source, substr(shape, 1, {_LONGEST_NAME}) AS shape, "
+        f"substr(outline, 1, {_LONGEST}) AS outline, substr(problem, 1, {_LONGEST}) AS problem FROM plan "
+        f"WHERE moment < ? AND until >= ? ORDER BY times DESC LIMIT {_MOST}) p "
+        "CROSS JOIN statement s ON s.id = p.statement ORDER BY p.moment, p.statement, p.source, p.shape"
     )
     known = {source.value for source in PlanSource}
     return tuple(
         SeenPlan(
             statement=ids.get(key, key),
-            first=check_count(first, "seconds of a plan"),
-            last=check_count(last, "seconds of a plan"),
+            first=check_count(first, "seconds of a plan", most=LATEST),
+            last=check_count(last, "seconds of a plan", most=LATEST),
             plan=LivePlan(shape=shape, outline=tuple(outline.split("\n")) if outline else (), problem=problem),
             source=PlanSource(source),
             times=check_count(times, "looks at a plan"),
         )
-        for key, first, last, shape, outline, problem, source, times in take(
-            connection.execute(query, (end, begin)), "plans", most=_MOST
-        )
+        for key, first, last, shape, outline, problem, source, times in connection.execute(query, (end, begin))
         if source in known
     )

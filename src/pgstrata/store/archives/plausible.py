@@ -13,6 +13,8 @@ _LARGEST: Final = 1e18
 _SMALLEST: Final = 1e-9
 """Less is nothing: recorders round to larger numbers."""
 _MOST_ROWS: Final = 100_000
+LATEST: Final = 32_503_680_000
+"""The year 3000, which clocks that are wrong do not reach."""
 
 
 def check_number(value: Any, what: str, *, negative: bool = False) -> float:

@@ -35,7 +35,7 @@ from pgstrata.model.association import ArchiveSeries
 from pgstrata.model.incidents import LoadStep
 from pgstrata.model.query_plans import SeenPlan
 from pgstrata.store.archives.plans import read_plans
-from pgstrata.store.archives.plausible import check_count, check_number, take, too_many
+from pgstrata.store.archives.plausible import LATEST, check_count, check_number, take, too_many
 from pgstrata.store.archives.schema import COARSE, DETAILED, UNKNOWN, ImplausibleError, read_archive
 from pgstrata.store.archives.series import read_load
 from pgstrata.store.archives.steps import read_steps
@@ -47,8 +47,6 @@ MOST_DETAILED: Final = 2 * 3600
 LONGEST_PAUSE: Final = 5
 """Seconds without a look from which on they are a gap."""
 _MINUTE: Final = 60
-_LATEST: Final = 32_503_680_000
-"""The year 3000, which clocks that are wrong do not reach."""
 _LONGEST_TEXT: Final = 1000
 _MOST_TEXTS: Final = 200_000
 """The newest ones; an archive has more only if texts hardly ever come again."""
@@ -92,7 +90,7 @@ class ArchiveReader:
         if end is None:
             (end,) = self._connection.execute(f"SELECT max(moment) + {_MINUTE} FROM look_{COARSE}").fetchone()
         for moment in filter(None, (begin, first, end)):
-            check_count(moment, "moment", most=_LATEST)
+            check_count(moment, "moment", most=LATEST)
         facts = dict(self._connection.execute("SELECT name, substr(value, 1, 10000) FROM fact LIMIT 1000"))
         limits = tuple(filter(None, facts.pop(_LIMITS, "").split()))
         # the first minute of a fresh archive begins before its first second
