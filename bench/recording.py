@@ -11,18 +11,18 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import typer
 from figures import Figure
-from live import EQUAL, Question, by_block, know, measure, percent, server_cpu, visit_difference
+from live import EQUAL, know, server_cpu
+from watching import Visit, measure_cost
 
 import pgstrata
-from pgstrata.app import wiring
 from pgstrata.errors import HostFileError
 from pgstrata.libpq import compose_connection
 from pgstrata.model.experiment import Experiment
@@ -75,36 +75,15 @@ class Recorder:
         return Sampled()
 
 
-@contextmanager
-def recorded_only(environment: str) -> Iterator[None]:
-    """Experiments without samplers, but for a recorder in one environment."""
-    usual = wiring.choose_samplers
-
-    def choose(experiment: Experiment) -> tuple[Sampler, ...]:  # noqa: ARG001 - as the real one
-        return (Recorder(environment=environment),)
-
-    wiring.choose_samplers = choose
-    try:
-        yield
-    finally:
-        wiring.choose_samplers = usual
-
-
 def measure_recording() -> Sequence[Figure]:
-    """Throughput of the recorded environment against the other one, by visits; `VISITS=8` shortens it."""
-    with recorded_only(EQUAL):
-        _, runs, seconds = measure(Question(arms={EQUAL: 0}, blocks=VISITS, interleave="slices"), stop_early=False)
-    blocks = [block for block in by_block(runs).values() if len(block) == 2]
-    differences = [visit_difference(block["plain"], block[EQUAL]) for block in blocks]
-    found = know(differences)
-    cpu = know([float(np.log(server_cpu(block[EQUAL]) / server_cpu(block["plain"]))) for block in blocks])
-    return [
-        Figure(
-            name="recording: tps of a recorded server", value=found.low, goal=-1.0, unit="%", low_is_good=False,
-            notes=(
-                (f"{found}, {len(blocks)} visits in {seconds / 60:.1f} min; server CPU per transaction {cpu}, "
-                "the recorder's backend included"),
-                f"by visit: {' '.join(f'{percent(d):+.2f}' for d in differences)} %",
-            ),
-        )
-    ]  # fmt: skip
+    """With a recorder and no sampler; `VISITS=8` shortens it."""
+
+    def choose(experiment: Experiment) -> Sequence[Sampler]:  # noqa: ARG001 - as the real one
+        return [Recorder(environment=EQUAL)]
+
+    return [measure_cost("recording: tps of a recorded server", -1.0, VISITS, choose, _say_cpu)]
+
+
+def _say_cpu(visits: Sequence[Visit]) -> str:
+    cpu = know([float(np.log(server_cpu(visit[EQUAL]) / server_cpu(visit["plain"]))) for visit in visits])
+    return f"server CPU per transaction {cpu}, the recorder's backend included"

@@ -7,7 +7,7 @@ alone; that of /proc is never paused, so that the other environment pays for it 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -16,9 +16,11 @@ from live import EQUAL, Question, by_block, know, measure, percent, visit_differ
 
 from pgstrata.app import wiring
 from pgstrata.model.experiment import Experiment
+from pgstrata.model.runs import RunRecord
 from pgstrata.ports.collector import CaptureSubject, Sampled, Sampler, Sampling, Window
 
 VISITS = int(os.environ.get("VISITS") or 24)
+Visit = Mapping[str, RunRecord]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,35 +46,53 @@ class OnlyIn:
 
 
 @contextmanager
-def watched_only(environment: str) -> Iterator[None]:
-    """Experiments whose samplers are at work in one environment."""
+def samplers_of(choose: Callable[[Experiment], Sequence[Sampler]]) -> Iterator[None]:
+    """Experiments with these samplers."""
     usual = wiring.choose_samplers
-
-    def choose(experiment: Experiment) -> tuple[Sampler, ...]:
-        return tuple(OnlyIn(inner=sampler, environment=environment) for sampler in usual(experiment))
-
-    wiring.choose_samplers = choose
+    wiring.choose_samplers = lambda experiment: tuple(choose(experiment))
     try:
         yield
     finally:
         wiring.choose_samplers = usual
 
 
-def measure_watching() -> Sequence[Figure]:
-    """Throughput of the watched environment against the other one, by visits; `VISITS=8` shortens it."""
-    with watched_only(EQUAL):
-        _, runs, seconds = measure(Question(arms={EQUAL: 0}, blocks=VISITS, interleave="slices"), stop_early=False)
+def measure_cost(
+    name: str, goal: float, visits: int, choose: Callable[[Experiment], Sequence[Sampler]],
+    note: Callable[[Sequence[Visit]], str],
+) -> Figure:  # fmt: skip
+    """Throughput of the environment `EQUAL`, the only one that these samplers watch, against the other one, by visits.
+
+    Args:
+        name: of the figure.
+        goal: percent of throughput.
+        visits: that are planned.
+        choose: the samplers.
+        note: what else the visits tell.
+    """
+    with samplers_of(choose):
+        _, runs, seconds = measure(Question(arms={EQUAL: 0}, blocks=visits, interleave="slices"), stop_early=False)
     blocks = [block for block in by_block(runs).values() if len(block) == 2]
     differences = [visit_difference(block["plain"], block[EQUAL]) for block in blocks]
     found = know(differences)
-    observers = sorted(run.value("observer_cpu") or 0.0 for block in blocks for run in block.values())
-    note = (
-        f"{found}, {len(blocks)} visits in {seconds / 60:.1f} min; CPU of all that watched: "
-        f"{observers[len(observers) // 2]:.4f} in the middle"
-    )
-    return [
-        Figure(
-            name="watching: tps of a watched server", value=found.low, goal=-2.0, unit="%", low_is_good=False,
-            notes=(note, f"by visit: {' '.join(f'{percent(d):+.2f}' for d in differences)} %"),
-        )
-    ]  # fmt: skip
+    return Figure(
+        name=name, value=found.low, goal=goal, unit="%", low_is_good=False,
+        notes=(
+            f"{found}, {len(blocks)} visits in {seconds / 60:.1f} min; {note(blocks)}",
+            f"by visit: {' '.join(f'{percent(d):+.2f}' for d in differences)} %",
+        ),
+    )  # fmt: skip
+
+
+def measure_watching() -> Sequence[Figure]:
+    """With the usual samplers; `VISITS=8` shortens it."""
+    usual = wiring.choose_samplers
+
+    def choose(experiment: Experiment) -> Sequence[Sampler]:
+        return [OnlyIn(inner=sampler, environment=EQUAL) for sampler in usual(experiment)]
+
+    return [measure_cost("watching: tps of a watched server", -2.0, VISITS, choose, _say_observers)]
+
+
+def _say_observers(visits: Sequence[Visit]) -> str:
+    observers = sorted(run.value("observer_cpu") or 0.0 for visit in visits for run in visit.values())
+    return f"CPU of all that watched: {observers[len(observers) // 2]:.4f} in the middle"

@@ -29,8 +29,8 @@ def explained(load, rate, number=8):
     found = explain_runs(ours, theirs, effect=0.03, paced=False)
     found = replace(
         found,
-        window=replace(found.window, name="pg18", runs=number),
-        comparison=replace(found.comparison, name="pg16", runs=number),
+        window=replace(found.window, name="new", label="pg18", runs=number),
+        comparison=replace(found.comparison, name="old", label="pg16", runs=number),
     )
     chosen = Chosen(window=ours.span, comparison=theirs.span, around=ours.span, clipped=False)
     facts = ArchiveFacts(span=ours.span, facts={}, limits=(), detailed_since=0)

@@ -6,11 +6,9 @@ keeps.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
 
 from pgstrata.app.price_list import read_price_list
 from pgstrata.compare import (
@@ -34,7 +32,7 @@ from pgstrata.compare.headlines import doubt_equivalences
 from pgstrata.compare.statements import find_statement_shifts
 from pgstrata.compare.trends import find_trends
 from pgstrata.compare.worth import find_worth
-from pgstrata.diagnosis.query_text import hash_query, normalise
+from pgstrata.diagnosis.query_text import hash_query, is_hash, normalise
 from pgstrata.errors import UsageError
 from pgstrata.experiment.prices import assign_prices
 from pgstrata.model.activity import NO_QUERIES
@@ -44,8 +42,6 @@ from pgstrata.model.queries import QueryCounts
 from pgstrata.model.runs import RunRecord, StatementLatency
 from pgstrata.model.study import Study
 from pgstrata.ports.studies import StoredStudy
-
-_HASH: Final = re.compile(r"q[0-9a-f]{12}")
 
 
 def hide_texts(study: Study) -> Study:
@@ -82,7 +78,7 @@ def _hide_counts(counts: QueryCounts) -> QueryCounts:
 @lru_cache(maxsize=4096)
 def _hash(text: str) -> str:
     """A text that is a hash already, because no other was kept, stays."""
-    return text if _HASH.fullmatch(text) or text in NO_QUERIES else hash_query(normalise(text))
+    return text if is_hash(text) or text in NO_QUERIES else hash_query(normalise(text))
 
 
 SHOWN = (

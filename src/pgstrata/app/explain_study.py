@@ -16,6 +16,7 @@ from pgstrata.model.archive import HOST_RATES, SERVER_RATES, ArchiveFacts
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.explanation import Chosen, Explained
 from pgstrata.model.metrics import ROUND_TPS, TPS
+from pgstrata.report.sentences.names import name_both
 from pgstrata.store.archives.schema import ARCHIVE
 from pgstrata.store.study import PLAN_FILE
 
@@ -62,6 +63,7 @@ def explain_study(
         for runs, place in zip(sides, ((name, chosen.identity), (reference, chosen.identity)), strict=True)
     )
     found = explain_runs(ours.window, theirs.window, effect=experiment.threshold, paced=chosen.paced)
+    labels = name_both(name, reference, experiment)
     span = ours.window.span
     return Explained(
         archive=str(path),
@@ -69,8 +71,8 @@ def explain_study(
         chosen=Chosen(window=span, comparison=theirs.window.span, around=span, clipped=False),
         explanation=replace(
             found,
-            window=replace(found.window, name=name, runs=ours.runs),
-            comparison=replace(found.comparison, name=reference, runs=theirs.runs),
+            window=replace(found.window, name=name, label=labels[0], runs=ours.runs),
+            comparison=replace(found.comparison, name=reference, label=labels[1], runs=theirs.runs),
         ),
         texts={**theirs.texts, **ours.texts} if query_text else {},
         cell=chosen.identity,

@@ -18,6 +18,7 @@ from typing import Final
 LONGEST: Final = 400
 """Characters of a normalised text that are kept."""
 _HASHED: Final = 12
+_HASH: Final = re.compile(rf"q[0-9a-f]{{{_HASHED}}}")
 _COMMENT_MARK: Final = re.compile(r"/\*|\*/")
 # What the server leaves of a quoted identifier and of a comment, each with a question mark behind it.
 _MARKED: Final = re.compile(r'("(?:[^"]|"")*"?)\??|(?:--|/\*)\??')
@@ -98,6 +99,11 @@ def hash_query(normalised: str) -> str:
     if not normalised:
         return ""
     return "q" + hashlib.sha256(normalised.encode("utf-8", "replace")).hexdigest()[:_HASHED]
+
+
+def is_hash(text: str) -> bool:
+    """Whether a text is one of `hash_query`."""
+    return _HASH.fullmatch(text) is not None
 
 
 @dataclass(slots=True, kw_only=True)

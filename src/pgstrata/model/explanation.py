@@ -127,7 +127,8 @@ class RelationChange:
 class WindowFacts:
     """How well a window is known: `seen` is the share of its seconds that were looked at, read in steps of `unit`.
 
-    An environment of a study is a window with its `name` and so many `runs`; its span is no time.
+    An environment of a study is a window with its `name`, the `label` that sentences call it by, and so many `runs`;
+    its span is no time.
     """
 
     span: Span
@@ -137,6 +138,7 @@ class WindowFacts:
     events: tuple[ArchiveEvent, ...]
     unit: int
     name: str = ""
+    label: str = ""
     runs: int = 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from pgstrata.diagnosis.query_text import hash_query, normalise
+from pgstrata.diagnosis.query_text import hash_query, is_hash, normalise
 from pgstrata.model.activity import NO_QUERIES, PREPARED, ProcessCount, SessionCount, SessionState
 from pgstrata.model.archive import (
     CLIENT,
@@ -30,7 +29,6 @@ from pgstrata.model.query_plans import LivePlan, PlanUse, SeenPlan
 from pgstrata.model.runs import RunRecord
 from pgstrata.sources.runs import may_enter
 
-_HASH: Final = re.compile(r"q[0-9a-f]{12}")
 _ACTIVE: Final = "active"
 _NO_STATEMENT: Final = frozenset({SessionState.CLIENT, SessionState.CONNECTING})
 
@@ -89,7 +87,7 @@ def make_run_window(runs: Sequence[RunRecord], cell: Cell, plans: Iterable[PlanU
 
 def statement_key(text: str) -> str:
     """A statement's key: a hash of its normalised text, which may be one already; empty for none."""
-    return text if _HASH.fullmatch(text) else hash_query(text)
+    return text if is_hash(text) else hash_query(text)
 
 
 def _looks(run: RunRecord, clients: int) -> int:
@@ -204,5 +202,5 @@ def _texts(runs: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
         blockers = (count.blocker for count in run.sessions)
         queries = (query.query for query in run.queries.queries) if run.queries is not None else ()
         for text in (*seen, *blockers, *queries):
-            if text and text not in NO_QUERIES and not _HASH.fullmatch(text):
+            if text and text not in NO_QUERIES and not is_hash(text):
                 yield statement_key(text), text

@@ -20,7 +20,7 @@ def study_head(
     found: Explained, answer: Iterable[str], doubts: Iterable[str], sections: Iterable[Block], version: str
 ) -> Document:
     """The document; sentences of answer and doubts have no full stops."""
-    ours, theirs = found.explanation.window.name, found.explanation.comparison.name
+    ours, theirs = found.explanation.window.label, found.explanation.comparison.label
     return Document(
         name=f"Study {found.archive}",
         title=f"Is {ours} slower than {theirs}, and why?",
@@ -35,7 +35,7 @@ def study_head(
 def say_run_outcome(found: Explained) -> str:
     """Whether transactions were slower in an environment; clients make the demand themselves."""
     why = found.explanation
-    name, throughput, time = why.window.name, why.throughput, why.time
+    name, throughput, time = why.window.label, why.throughput, why.time
     rates = f"{render_rate(throughput.value)} instead of {render_rate(throughput.reference)} per second"
     match why.outcome:
         case Outcome.MORE | Outcome.FEWER:
@@ -76,12 +76,12 @@ def runs_from(found: Explained) -> Iterator[Fact]:
 
 
 def _say_runs(window: WindowFacts) -> str:
-    return f"{window.name}, {render_count(window.runs, 'run')}, {render_count(window.looks, 'look')} at its sessions"
+    return f"{window.label}, {render_count(window.runs, 'run')}, {render_count(window.looks, 'look')} at its sessions"
 
 
 def name_sides(blocks: Iterable[Block], found: Explained) -> Iterator[Block]:
     """The same blocks with the names of both environments for `before` and `window`."""
-    ours, theirs = found.explanation.window.name, found.explanation.comparison.name
+    ours, theirs = found.explanation.window.label, found.explanation.comparison.label
     names = {
         "before": theirs, "window": ours, "before:": f"{theirs}:", "window:": f"{ours}:",
         "behind it, before": f"behind it, {theirs}", "behind it": f"behind it, {ours}",

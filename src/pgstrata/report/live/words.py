@@ -47,7 +47,7 @@ def say_dated(span: Span) -> str:
 
 def say_place(window: WindowFacts) -> str:
     """From 13:28:00 to 13:47:00; of an environment of a study: In pg18."""
-    return f"In {window.name}" if window.name else f"From {say_window(window.span)}"
+    return f"In {window.label}" if window.label else f"From {say_window(window.span)}"
 
 
 def say_seen(window: WindowFacts) -> str:
