@@ -22,6 +22,18 @@ run = "60s"
 """
 TWO_CELLS = QUESTION.replace("clients = [4]", "clients = [2, 4]")
 THREE = QUESTION.replace('["16", "18"]', '["16", "17", "18"]')
+NAMED = QUESTION.replace(
+    '[factors]\nserver = ["16", "18"]\n',
+    """
+[[environments]]
+name = "usual"
+server = "18"
+[[environments]]
+name = "new"
+server = "18"
+settings.shared_buffers = "4MB"
+""",
+)
 UPDATE = "update pgbench_accounts set abalance = abalance + ? where aid = ?"
 
 
@@ -61,9 +73,20 @@ def words(done):
 
 def test_the_slower_environment_is_explained_by_the_baseline(place):
     said = words(pgstrata(place, "explain", "study", "--format", "text"))
-    assert "In pg18 transactions were slower" in said or "In 18 transactions were slower" in said
+    assert "In 18 transactions were slower" in said
     assert f"The largest part of the extra load was IO/WalSync in {UPDATE}"[:60] in said
     assert "From " not in said.split("Where the load is")[0]
+
+
+def test_the_answer_calls_environments_by_their_levels_and_options_take_their_names(tmp_path):
+    write_study(tmp_path, NAMED, rate, sampled)
+    said = words(
+        pgstrata(tmp_path, "explain", "study", "--environment", "new", "--against", "usual", "--format", "text")
+    )
+    assert said.startswith("No change was found in 18 (shared_buffers = 4MB): throughput ")
+    assert "18 (shared_buffers = 4MB), compared with 18" in said
+    found = json.loads(pgstrata(tmp_path, "explain", "study", "--json").stdout)
+    assert (found["window"]["environment"], found["comparison"]["environment"]) == ("new", "usual")
 
 
 def test_programs_get_environments_instead_of_times(place):

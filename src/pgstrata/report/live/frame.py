@@ -14,11 +14,14 @@ from pgstrata.report.sentences.causes import readable
 
 def archive_document(
     archive: str, title: str, summary: str, *, answer: Iterable[str], doubts: Iterable[str], sections: Iterable[Block],
-    version: str,
+    version: str, kind: str = "Archive",
 ) -> Document:  # fmt: skip
-    """A document about an archive; sentences of answer and doubts have no full stops, `version` is pgstrata's."""
+    """A document about an archive, or about a source of another `kind`; `version` is pgstrata's.
+
+    Sentences of answer and doubts have no full stops.
+    """
     return Document(
-        name=f"Archive {archive}",
+        name=f"{kind} {archive}",
         title=title,
         summary=summary,
         answer=tuple(Paragraph(end(text)) for text in answer),

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pgstrata.model.explanation import Explained, Explanation, Outcome, WindowFacts
-from pgstrata.report.blocks.model import Block, Column, Details, Document, Fact, Paragraph, Remark, Section, Table, end
+from pgstrata.report.blocks.model import Block, Column, Details, Document, Fact, Section, Table
 from pgstrata.report.json.documents import SCHEMA
+from pgstrata.report.live.frame import archive_document
 from pgstrata.report.live.words import render_change, render_rate, say_outcome
 from pgstrata.stats.batches import FEWEST_BATCHES
 from pgstrata.units import render_count, render_duration
@@ -21,14 +22,15 @@ def study_head(
 ) -> Document:
     """The document; sentences of answer and doubts have no full stops."""
     ours, theirs = found.explanation.window.label, found.explanation.comparison.label
-    return Document(
-        name=f"Study {found.archive}",
-        title=f"Is {ours} slower than {theirs}, and why?",
-        summary=f"{found.cell}: {ours}, compared with {theirs}",
-        answer=tuple(Paragraph(end(text)) for text in answer),
-        doubts=tuple(map(Remark, doubts)),
-        sections=tuple(sections),
-        colophon=f"pgstrata {version}",
+    return archive_document(
+        found.archive,
+        f"Is {ours} slower than {theirs}, and why?",
+        f"{found.cell}: {ours}, compared with {theirs}",
+        answer=answer,
+        doubts=doubts,
+        sections=sections,
+        version=version,
+        kind="Study",
     )
 
 
