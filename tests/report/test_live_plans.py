@@ -76,7 +76,7 @@ def test_the_document_has_both_outlines_and_what_they_are():
     assert "Limit\n  Index Scan using stock_pkey on stock" in page
     assert "Limit\n  Seq Scan on stock" in page
     assert "before:" in said
-    assert "Plans are those for parameters of any value" in said
+    assert "Plans are generic ones, for parameters of any value" in said
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_the_document_has_both_outlines_and_what_they_are():
         ("permission denied for table stock", "permission denied for table stock"),
         (PlanProblem.SUPERUSER, "the recorder's role is a superuser"),
         (PlanProblem.ELSEWHERE, "it runs in another database than the recorder's"),
-        (PlanProblem.CONSTANTS, "its text has constants"),
+        (PlanProblem.CONSTANTS, "its text has constants or several statements"),
         (PlanProblem.LENGTH, "its text is too long"),
         (PlanProblem.TEXT, "pg_stat_statements has no text of it"),
     ],

@@ -58,8 +58,8 @@ def test_each_environment_has_a_row_with_its_name_and_its_median(sliced):
     assert "block" in texts(visits.svg)
     assert {"1", "9"} <= set(texts(visits.svg))
     assert {"1", "15", "round"} <= set(texts(within.svg))
-    assert re.match(r"Over the visits: each row spans -\d+\.\d % to \+\d+\.\d % about its median$", visits.title)
-    assert within.title.startswith("Within a visit: median of 9 visits, the band holds half of them;")
+    assert re.match(r"All visits in order: each row covers -\d+\.\d % to \+\d+\.\d % around its median$", visits.title)
+    assert within.title.startswith("Within a visit: median of 9 visits, with a band that contains half of them;")
 
 
 @pytest.mark.parametrize("count", [2, 8, 12, 20])
@@ -102,7 +102,7 @@ def test_marks_are_explained_where_they_occur_and_only_there(sliced):
     words = {*EVENT_WORDS.values(), "excluded run", "suspect run"}
     assert words <= marked
     assert not words & plain
-    assert "share of the CPUs that other processes used, at most 9 %" in marked
+    assert "CPU used by other processes (at most 9 %)" in marked
 
 
 def clean(answer):
@@ -131,9 +131,9 @@ def test_a_round_far_off_is_a_diamond_within_its_row(sliced):
     (far,) = rounds_of(answer).far
     assert far.environment == "pg18"
     figure, _ = draw(answer)
-    assert "round far off" in texts(figure.svg)
+    assert "outlying round" in texts(figure.svg)
     said = say_rounds(rounds_of(answer), answer.study.plan.experiment)
-    assert "1 round lies far off while the other environments went on: 18 (1)" in said
+    assert "1 round is an outlier in one environment alone: 18 (1)" in said
 
 
 def test_of_many_rounds_so_many_points_are_drawn_as_were_asked_for(desk):
@@ -185,7 +185,7 @@ def test_the_first_sentence_says_how_visits_differ(desk):
         falling[0],
     ), falling
     alone = said(lambda run: 0.5 if (run.block, run.environment) == (4, "pg18") else 1.0)
-    assert "one environment differs by up to" in alone[0]
+    assert "one environment departs from the others by up to" in alone[0]
 
 
 def test_how_a_visit_begins_is_said_where_it_is_clear(sliced):

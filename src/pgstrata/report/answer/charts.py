@@ -32,36 +32,36 @@ _MOST_COURSES = 36
 _MOST_MEANWHILE = 48
 _MOST_STEPS = 4
 _STEPS = (
-    "Each dot is one block: how far a level lies from the mean of that block over all levels. Background load that hit "
-    "the whole block cancels out. Bars are medians. Dashed lines mark steps that a permutation of the levels within "
-    "blocks does not explain."
+    "Each dot is one block: how far a level lies from the mean of that block over all levels. Background load that "
+    "affected the whole block cancels out. Bars are medians. Dashed lines mark steps that chance does not explain, by "
+    "a test that permutes the levels within each block."
 )
 _COURSES = (
-    "A dot for each block: the difference from the baseline in that block. The coloured line is the estimate so far, "
-    "the bars are the intervals after so many blocks. Measuring ends, at the dashed line, when a thin bar excludes "
-    "zero (a difference) or a thick one lies within the grey band of the threshold (no difference that matters). "
-    "Empty dots came later and were not used; arrows point to values outside the chart."
+    "Each dot is the difference from the baseline in one block. The coloured line is the estimate after so many "
+    "blocks, and the bars are its intervals. Measuring ends at the dashed line. There is a difference if a thin "
+    "bar excludes zero, and none that matters if a thick bar lies within the grey band of the threshold. Hollow dots "
+    "are later blocks, which were not used. Arrows point to values outside the chart."
 )
 _TIMES = (
-    "Some runs of each environment over their measured seconds, on one scale that starts at zero, unless the title "
-    "says otherwise. Dips are often checkpoints."
+    "Some runs of each environment, second by second. All charts have the same scale, which starts at zero unless the "
+    "title says otherwise. Dips are often checkpoints."
 )
 _MEANWHILE: Inline = (
     (
-        "Medians over the runs of each environment by second, or by longer steps if runs are longer than two minutes. "
-        "First throughput and percentiles of latency, if the driver reports them; then up to eight courses of host "
-        "and server. Marks below throughput and latency are from the servers' logs of all runs. Courses whose level "
-        "clearly differs from the baseline's come first (rates are compared per transaction), the "
-        "farthest apart first, then those that move most. All courses are in the study's catalogue, in its table "
+        "Each line is the median over the runs of an environment, for each second, or for longer steps if runs are "
+        "longer than two minutes. Throughput and latency come first; marks below them are events in the logs of the "
+        "servers in all runs. Up to eight series of the host and the server follow. The first are those whose level "
+        "clearly differs from the baseline's, largest difference first; rates are compared per transaction. Then come "
+        "the series that vary most. All series are in the study's catalogue, in the table "
     ),
     Marked("series", "code"),
     ".",
 )
 _BLOCKS = (
-    "Every run; those of one block are joined. Where the machine drifts, whole blocks move together, and the "
-    "difference inside a block stays. Crosses are runs that are not in the estimate; one with an arrow lies outside. "
-    "The scale is logarithmic: the same height is the same ratio, in every panel, and an environment far from the rest "
-    "has a panel of its own. The dashed line is the median of the baseline."
+    "Every run; a line joins the runs of one block. If the machine becomes faster or slower, whole blocks rise or fall "
+    "together, and the difference within a block stays. Crosses are runs that are not in the estimate; those with an "
+    "arrow lie outside the chart. The scale is logarithmic, so the same height is the same ratio in every panel. An "
+    "environment far from the others has a panel of its own. The dashed line is the median of the baseline."
 )
 
 

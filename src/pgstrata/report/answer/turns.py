@@ -23,10 +23,12 @@ _MOST_OF_A_ROW: Final = 200
 _FEWEST_OF_A_VISIT: Final = 2
 _MOST_SLICES: Final = 2000
 _HELP: Final = (
-    "The environments took turns within seconds, and what the machine did hit all of them alike. A visit counts once, "
-    "with the median of its rounds. Where all rows move together, the machine drifted; where one row moves alone, that "
-    "server did. Thin lines reach from the smallest to the largest of neighbouring rounds, and rounds outside a row "
-    "stand at its edge. Marks along the bottom of a row are from the log of its server, to within a second or two."
+    "The environments took turns within seconds, so a disturbance of the machine affected all of them. If all rows "
+    "rise or fall together, the machine became faster or slower. If one row does alone, the reason is in that "
+    "environment. The verdict uses one value of each visit, the median of its rounds. Where a point stands for several "
+    "rounds, it is their median, and a thin vertical line reaches from the smallest to the largest. Values outside the "
+    "range of a row are drawn at its edge. Marks at the bottom of a row are events in that server's log, exact to a "
+    "second or two."
 )
 
 

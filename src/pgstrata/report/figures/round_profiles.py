@@ -50,8 +50,8 @@ def draw_within(found: CellRounds, experiment: Experiment, *, said: str) -> Figu
     half = find_half([abs(math.log(end)) for end in ends])
     visits = max(profiles[name].visits for name in shown)
     title = (
-        f"Within a visit: median of {count(visits, 'visit')}, the band holds half of them; each row spans "
-        f"{say_span(half)} about the median of the visit{say_left(profiles)}"
+        f"Within a visit: median of {count(visits, 'visit')}, with a band that contains half of them; each row covers "
+        f"{say_span(half)} around the median of the visit{say_left(profiles)}"
     )
     sheet = make_sheet(found, experiment, dict.fromkeys(profiles, 1.0), half, _MOST_POINTS, f"{title}. {said}")
     return Figure(title=title, label=sheet.label, draw=partial(_draw, sheet, profiles))

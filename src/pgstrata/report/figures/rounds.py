@@ -64,7 +64,7 @@ def draw_visits(found: CellRounds, experiment: Experiment, *, bins: int, said: s
     """
     middles = found.medians()
     half = find_half(_sizes(found, middles))
-    title = f"Over the visits: each row spans {say_span(half)} about its median{say_left(middles)}"
+    title = f"All visits in order: each row covers {say_span(half)} around its median{say_left(middles)}"
     sheet = make_sheet(found, experiment, middles, half, bins, f"{title}. {said}")
     return Figure(title=title, label=sheet.label, draw=partial(_draw, sheet))
 
@@ -221,7 +221,7 @@ def _draw_background(sheet: Sheet) -> tuple[list[str], float]:
     most = max(load for _, load in loads)
     top = sheet.bottom + GAP + HEAD
     foot = top + _LANE
-    said = f"share of the CPUs that other processes used, at most {render_share(most)}"
+    said = f"CPU used by other processes (at most {render_share(most)})"
     parts = [text(0, top - 5, said), f'<path d="M{LEFT},{foot}H{RIGHT}" stroke="{INK}" opacity=".35"/>']
     if most > 0:
         full = max(most, _LEAST_FULL)
@@ -239,7 +239,7 @@ def _legend(sheet: Sheet) -> list[tuple[str, str]]:
     marks: Sequence[tuple[bool, str, Callable[[], str]]] = (
         (any(turn.validity is Validity.INVALID for turn in turns), "excluded run", lambda: f"M0,0{_CROSS}"),
         (any(turn.validity is Validity.SUSPECT for turn in turns), "suspect run", lambda: _triangle(0, 0)),
-        (far, "round far off", lambda: draw_marks(3, [(0, 0)], 2.6)),
+        (far, "outlying round", lambda: draw_marks(3, [(0, 0)], 2.6)),
     )
     found = [(f'<path d="{draw()}" {_HOLLOW}/>', said) for there, said, draw in marks if there]
     for kind, mark in _EVENT_MARKS.items():

@@ -21,14 +21,17 @@ _MOST_LINES: Final = 40
 _WIDTH: Final = 300
 _PROBLEMS: Final[Mapping[str, str]] = {
     PlanProblem.ELSEWHERE: "it runs in another database than the recorder's",
-    PlanProblem.CONSTANTS: "its text has constants",
+    PlanProblem.CONSTANTS: "its text has constants or several statements",
     PlanProblem.LENGTH: "its text is too long",
     PlanProblem.TEXT: "pg_stat_statements has no text of it",
-    PlanProblem.SUPERUSER: "the recorder's role is a superuser, and planning could run functions of others as such",
+    PlanProblem.SUPERUSER: (
+        "the recorder's role is a superuser, and planning could run functions of other users with its rights"
+    ),
 }
 _NOTE: Final = (
-    "Plans are those for parameters of any value, as EXPLAIN (GENERIC_PLAN) shows them to the recorder's role, about "
-    "once a minute. Sessions may have had other plans for their values. Logged plans are those of slow executions."
+    "Plans are generic ones, for parameters of any value. The recorder asks for them about once a minute, by EXPLAIN "
+    "(GENERIC_PLAN) with the rights of its role. Sessions may have used other plans for their values. Plans that "
+    "auto_explain logged are those of executions slower than its limit."
 )
 _SEEN: Final = "first last outline=plan.outline"
 

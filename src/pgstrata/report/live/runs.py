@@ -14,7 +14,9 @@ from pgstrata.report.live.words import render_change, render_rate, say_outcome
 from pgstrata.stats.batches import FEWEST_BATCHES
 from pgstrata.units import render_count, render_duration
 
-PLANS_NOTE: Final = "Plans are those that EXPLAIN showed before the runs; of several the most frequent one."
+PLANS_NOTE: Final = (
+    "Plans are those that EXPLAIN showed before the runs. If a statement had several, the most frequent one is shown."
+)
 
 
 def study_head(
@@ -45,8 +47,8 @@ def say_run_outcome(found: Explained) -> str:
             return (
                 f"In {name} throughput was {moved} ({rates}, {render_change(throughput)}), but it is not certain that "
                 f"transactions took {time_taken} time in the server: {render_duration(time.value)} instead of "
-                f"{render_duration(time.reference)}, {render_change(time)}. More blocks may tell; if they do not, look "
-                "at the client and the network"
+                f"{render_duration(time.reference)}, {render_change(time)}. Measure more blocks; if that does not "
+                "decide it, look at the client and the network"
             )
         case Outcome.UNKNOWN:
             runs = min(why.window.runs, why.comparison.runs)
@@ -62,11 +64,11 @@ def say_run_outcome(found: Explained) -> str:
 
 def run_doubts(why: Explanation) -> Iterator[str]:
     """What limits the answer, without full stops."""
-    yield "load counts sessions in a statement: time in the client, on the network and of a pause is no part of it"
+    yield "load counts sessions in a statement; time in the client, on the network and in pauses is not part of it"
     if not why.calls:
-        yield "one of the environments has no counts of pg_stat_statements: calls and latencies are not known"
+        yield "one of the environments has no figures from pg_stat_statements, so calls and their time are not known"
     if not why.host:
-        yield "there are no figures of the host by the second: runs in slices have none"
+        yield "there are no figures of the host for each second; runs in slices do not record them"
 
 
 def runs_from(found: Explained) -> Iterator[Fact]:

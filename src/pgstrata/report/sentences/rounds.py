@@ -1,4 +1,4 @@
-"""Sentences on the rounds of a cell in slices: how visits differ, how they begin, which rounds lie far off."""
+"""Sentences on the rounds of a cell in slices: how visits differ, how they begin, which rounds are outliers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _say_drift(found: CellRounds) -> str:
     drift, visits = found.drift, count(len(found.visits), "visit")
     if drift is None:
         return f"Throughput by round in {visits}"
-    alone = f"; one environment differs by up to {_apart(drift.own)} from what all of them do"
+    alone = f"; one environment departs from the others by up to {_apart(drift.own)}"
     if len(found.profiles) <= 1:
         alone = ""
     if drift.together < _STILL:
@@ -76,17 +76,17 @@ def _say_openings(openings: tuple[Opening, ...], experiment: Experiment) -> str:
 
 
 def _say_far(found: CellRounds, experiment: Experiment) -> str:
-    """3 rounds lie far off in one environment alone: 18 (2), 16 (1)."""
+    """3 rounds are outliers in one environment alone: 18 (2), 16 (1)."""
     counts = Counter(each.environment for each in found.far).most_common()
     parts = [
         f"{name_environment(experiment.environment(name), experiment)} ({number})"
         for name, number in counts[:_MOST_NAMED]
     ]
     more = f" and {count(len(counts) - _MOST_NAMED, 'more environment')}" if len(counts) > _MOST_NAMED else ""
-    lie = "lies" if len(found.far) == 1 else "lie"
-    rounds = f"{count(len(found.far), 'round')} {lie} far off"
+    outliers = "is an outlier" if len(found.far) == 1 else "are outliers"
+    rounds = f"{count(len(found.far), 'round')} {outliers}"
     if len(found.profiles) > 1:
-        rounds += " while the other environments went on"
+        rounds += " in one environment alone"
     return f"{rounds}: {join_names(parts)}{more}"
 
 
