@@ -21,6 +21,7 @@ from boots import measure_boots
 from causes import measure_causes
 from correlate import measure_correlate
 from cpu import measure_cpu
+from demo import measure_demo
 from detection import measure_detection
 from drivers import measure_drivers
 from equals import measure_live_equal, measure_live_equal_writing
@@ -101,6 +102,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "incidents": measure_incidents,
     "transports": measure_transports,
     "agreement": measure_agreement,
+    "demo": measure_demo,
     "live": measure_live,
     "live-runs": measure_live_runs,
     "live-equal": measure_live_equal,

@@ -31,6 +31,8 @@ SHORTENED = (
     "WEEKS",
     "INCIDENTS",
     "FAMILIES",
+    "TIMES",
+    "SIDES",
 )
 
 

@@ -11,11 +11,9 @@ import json
 import math
 import os
 import random
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +21,7 @@ from typing import Any, Final
 
 from bank.conditions import Task
 from bank.visits import METRICS, Visit, append_visits, load_visits
+from loops import busy
 
 from pgstrata.app.question import load_plan
 from pgstrata.app.run import run_experiment
@@ -39,13 +38,6 @@ from pgstrata.store.repository import StudyFolder
 
 # Visits of a kind before it is the turn of the next.
 PORTION: Final = 3
-# It ends with the process whose number it is given, its parent, also where that is killed.
-_LOOP: Final = """
-import os, sys
-while os.getppid() == int(sys.argv[1]):
-    for _ in range(1_000_000):
-        pass
-"""
 _EXPERIMENT, _STUDY, _TIMES = "experiment.toml", "study", "times.jsonl"
 
 
@@ -232,15 +224,6 @@ def _rounds(plain: RunRecord, other: RunRecord) -> tuple[float, ...]:
     return tuple(math.log(b / a) for a, b in pairs if a > 0 and b > 0)
 
 
-@contextmanager
-def beside(side: str) -> Iterator[None]:
+def beside(side: str) -> AbstractContextManager[None]:
     """A loop that never rests beside what is measured, where that is to be busy."""
-    if side != "busy":
-        yield
-        return
-    loop = subprocess.Popen([sys.executable, "-c", _LOOP, str(os.getpid())])
-    try:
-        yield
-    finally:
-        loop.kill()
-        loop.wait()
+    return busy(1 if side == "busy" else 0)
