@@ -29,7 +29,7 @@ EXPERIMENT = Path(__file__).parents[1] / "examples" / "demo.toml"
 TIMES = 10
 # By side: loops beside the experiment, and the minutes in which all of it should be decided.
 SIDES = {"quiet": (0, 3.0), "beside two busy loops": (2, 5.0)}
-RIGHT = {"18 more work": Verdict.WORSE, "18 small cache": Verdict.WORSE, "18-control": Verdict.EQUIVALENT}
+RIGHT = {"18-more-work": Verdict.WORSE, "18-small-cache": Verdict.WORSE, "18-control": Verdict.EQUIVALENT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
