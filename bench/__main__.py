@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from agreement import measure_agreement
+from agreement import measure_agreement, measure_agreement_writing
 from along_load import measure_along_load
 from anomalies import measure_anomalies
 from attribution import measure_attribution
@@ -102,6 +102,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "incidents": measure_incidents,
     "transports": measure_transports,
     "agreement": measure_agreement,
+    "agreement-writing": measure_agreement_writing,
     "demo": measure_demo,
     "live": measure_live,
     "live-runs": measure_live_runs,

@@ -1,17 +1,23 @@
-"""Slices against runs: the same servers and the same truth measured both ways, a known load and three majors."""
+"""Slices against runs: the same servers and the same truth measured both ways, a known load and three majors.
+
+`agreement-writing` asks the known load alone, for long enough to say that the two agree within 2 %: half an hour run by
+run, and a fifth of that in slices. RUN_MINUTES=5 asks for less.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
+import os
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from figures import Figure
-from live import ENVIRONMENT, by_block, percent, visit_difference
+from live import ENVIRONMENT, Known, by_block, know, percent, visit_difference
 from observer import Silence
 
 from pgstrata.app.question import load_plan
@@ -23,6 +29,10 @@ from pgstrata.store.repository import StudyFolder
 WORK = {"select-only": 1250, "simple-update": 30000}
 VISITS = {"slices": 8, "runs": 14}
 ARMS = ("slow", "17", "16")
+RUN_MINUTES = 30.0
+# Of a study of known work: the most that a plan has.
+BLOCKS = 24
+AGREED_PERCENT = 2.0
 EXPERIMENT = """
 question = "Do slices and runs agree?"
 blocks = {blocks}
@@ -54,27 +64,62 @@ def _compare(workload: str) -> Figure:
     return Figure(name=f"slices against runs, {workload}", value=worst, goal=1.0, notes=(*notes, minutes))
 
 
+def measure_agreement_writing() -> Iterator[Figure]:
+    """How far slices and runs can lie apart on work of a known amount, in percent: the far end of the interval."""
+    minutes = float(os.environ.get("RUN_MINUTES") or RUN_MINUTES)
+    runs, slices = (
+        _know(interleave, limit) for interleave, limit in (("runs", 60 * minutes), ("slices", 12 * minutes))
+    )
+    apart = slices.change - runs.change
+    half = math.hypot(*((each.high - each.low) / 2 for each in (slices, runs)))
+    yield Figure(
+        name="slices less runs, simple-update: at most",
+        value=abs(apart) + half,
+        goal=AGREED_PERCENT,
+        unit="%",
+        notes=(f"{apart:+.2f} % [{apart - half:+.2f}, {apart + half:+.2f}]", f"slices {slices}, runs {runs}"),
+    )
+
+
+def _know(interleave: str, seconds: float) -> Known:
+    """The known work against none, measured one way for so long."""
+    differences: list[float] = []
+    begun = time.monotonic()
+    for seed in itertools.count(1):
+        differences += _measure("simple-update", interleave, ("slow",), BLOCKS, seed)["slow"]
+        print(f"    {interleave}: {len(differences)} visits, {know(differences)}", flush=True)
+        if time.monotonic() - begun >= seconds:
+            return know(differences)
+    raise AssertionError
+
+
 def _estimate(workload: str, interleave: str) -> tuple[Mapping[str, Estimate], float]:
     """Estimates by arm, and the seconds that the study took."""
+    begun = time.monotonic()
+    found = _measure(workload, interleave, ARMS, VISITS[interleave], len(workload))
+    took = time.monotonic() - begun
+    return dict(zip(ARMS, estimate_many([np.array(found[arm]) for arm in ARMS]), strict=True)), took
+
+
+def _measure(
+    workload: str, interleave: str, arms: Sequence[str], blocks: int, seed: int
+) -> Mapping[str, Sequence[float]]:
+    """The difference of each arm from 18 in each visit, as a logarithm."""
     servers = {"18": "18", "slow": "18", "17": "17", "16": "16"}
     environments = "".join(
-        ENVIRONMENT.format(name=name, server=server, work=WORK[workload] if name == "slow" else 0)
-        for name, server in servers.items()
+        ENVIRONMENT.format(name=name, server=servers[name], work=WORK[workload] if name == "slow" else 0)
+        for name in ("18", *arms)
     )
     text = EXPERIMENT.format(
-        blocks=VISITS[interleave], seed=len(workload), interleave=interleave, environments=environments,
-        workload=workload,
-    )  # fmt: skip
+        blocks=blocks, seed=seed, interleave=interleave, environments=environments, workload=workload
+    )
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "question.toml"
         file.write_text(text)
         plan = replace(load_plan(file), floors={})
-        begun = time.monotonic()
         run_experiment(plan, StudyFolder(Path(name) / "study"), Silence(), stop_early=False)
-        took = time.monotonic() - begun
-        blocks = by_block(load_study(Path(name) / "study", series=True).runs).values()
-    samples = [np.array([visit_difference(block["18"], block[arm]) for block in blocks]) for arm in ARMS]
-    return dict(zip(ARMS, estimate_many(samples), strict=True)), took
+        visits = by_block(load_study(Path(name) / "study", series=True).runs).values()
+    return {arm: [visit_difference(block["18"], block[arm]) for block in visits] for arm in arms}
 
 
 def _half(estimate: Estimate) -> float:

@@ -32,6 +32,7 @@ SHORTENED = (
     "INCIDENTS",
     "FAMILIES",
     "TIMES",
+    "RUN_MINUTES",
     "SIDES",
 )
 
