@@ -216,6 +216,8 @@ def test_a_built_server_is_resolved_as_any_other(tree, compiler, tmp_path):
     assert (build.supplier, build.version.major) == ("built from source by configure", "16")
     assert (build.compiler, build.assertions) == ("cc some-cc 12.2.0", False)
     assert build.spec.text == f"build:{tree} ({compiler}, -O2)"
+    assert {check.program for check in servers.check(build) if check.works} == {"postgres", "initdb", "pg_ctl"}
+    assert all(check.works for check in servers.check(build))
 
 
 @pytest.mark.slow

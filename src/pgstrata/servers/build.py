@@ -18,6 +18,7 @@ from pgstrata.errors import DiskFullError, PgstrataError, UsageError, find_disk_
 from pgstrata.model import sizes
 from pgstrata.model.experiment import ServerSpec
 from pgstrata.ports.host import Command
+from pgstrata.servers.old_sources import NO_NEEDS, Needs, needs_of, parse_major
 from pgstrata.servers.recipes import (
     CONFIGURE_FILE,
     MESON_FILE,
@@ -47,7 +48,7 @@ _STEP_TIMEOUT: Final = 2 * 3600.0
 _LOG: Final = "build.log"
 # What configure and meson tried, where they say so.
 _TRIED: Final = ("tree/config.log", "objects/meson-logs/meson-log.txt")
-_PROGRAMS: Final = frozenset({"./configure", "make", "meson", "ninja"})
+_PROGRAMS: Final = frozenset({"./configure", "make", "meson", "ninja", "sed"})
 _MOST_TRIED: Final = "1000000"
 _TAIL: Final = 8
 
@@ -104,6 +105,7 @@ class Builder:
             flags=asked.get("flags", ""),
             prewarm=PREWARM_FILE in held,
             scans=PARSER_FILE not in held,
+            needs=_needs(source, held),
         )
         require_programs(self.site.host, (recipe.compiler, *programs_of(recipe.system, held)), spec.text)
         described = describe_compiler(self.site.host, recipe.compiler)
@@ -153,9 +155,9 @@ class Builder:
     def _key(self, source: Source, recipe: BuildRecipe, described: str) -> str:
         native = processor_model(self.site.here) if "native" in recipe.flags else ""
         parts = (_RECIPE, source.digest(), recipe.compiler, described, recipe.distinct_flags, native)
-        # builds of the time when there was but configure are found again
+        # builds of the time when there was but configure, and no version took flags of its own, are found again
         system = () if recipe.system is System.CONFIGURE else (recipe.system,)
-        return hashlib.sha256("\0".join((*parts, *system)).encode()).hexdigest()[:16]
+        return hashlib.sha256("\0".join((*parts, *system, *recipe.needs.flags)).encode()).hexdigest()[:16]
 
     def _bring(self, spec: ServerSpec, source: Source, recipe: BuildRecipe) -> Callable[[Path, Path], None]:
         def fill(scratch: Path, partial: Path) -> None:
@@ -199,6 +201,11 @@ class Builder:
             details=tuple(lines),
             remedy=f"the whole log is in {log}",
         )
+
+
+def _needs(source: Source, held: frozenset[str]) -> Needs:
+    """Sources with meson are too new to need anything: they are not asked for their version."""
+    return NO_NEEDS if MESON_FILE in held else needs_of(parse_major(source.text(CONFIGURE_FILE)))
 
 
 def _memory(recipe: BuildRecipe) -> int | None:

@@ -85,6 +85,10 @@ class Repository:
         """Those of the files that are in a commit, relative to its top; HostFileError where it cannot be read."""
         return frozenset(self._inside("ls-tree", "--full-tree", "--name-only", commit, "--", *names).text.splitlines())
 
+    def text(self, commit: str, name: str) -> str:
+        """A file of a commit, by its path from the top; HostFileError where it cannot be read."""
+        return self._inside("cat-file", "blob", f"{commit}:{name}").text
+
     def names(self, commit: str) -> tuple[str, ...]:
         """Names of files and folders at the top of a commit; HostFileError where it cannot be read."""
         listed = self._inside("ls-tree", "--full-tree", "--name-only", "-z", commit).text

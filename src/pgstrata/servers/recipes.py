@@ -16,6 +16,7 @@ from pgstrata.errors import HostNotFitError
 from pgstrata.model import sizes
 from pgstrata.model.packages import PACKAGES
 from pgstrata.ports.host import Command, Host
+from pgstrata.servers.old_sources import NO_NEEDS, Edit, Needs
 
 # The C library's headers come apart; Debian's and Fedora's names.
 _COMPILER: Final = ("gcc libc6-dev", "gcc glibc-devel")
@@ -96,7 +97,7 @@ _CONFIGURE_OPTIONS: Final = ("--without-readline", "--without-zlib", "--without-
 _EXTENSIONS: Final = ("contrib/pg_prewarm",)
 # "plain" adds no flags of meson's own; --libdir because distributions have other defaults than PostgreSQL.
 _MESON_OPTIONS: Final = ("--buildtype=plain", "--auto-features=disabled", "--libdir=lib", "-Dssl=none")
-_MESON_FLAGS: Final = "-O2"
+_USUAL_FLAGS: Final = "-O2"
 _PROGRESS: Final = re.compile(r"\[\d+/\d+\] |ninja: ")
 _FAILED: Final = "FAILED: "
 _NOT_INHERITED: Final = ("CC", "CC_LD", "CFLAGS", "CPPFLAGS", "LDFLAGS", "LIBS", "MAKEFLAGS", "DESTDIR")
@@ -120,6 +121,7 @@ class BuildRecipe:
         prewarm: whether the source has pg_prewarm, which configure's builds are given apart.
         scans: whether the source is a checkout, of which flex makes the scanners. configure is told its name then: up
             to minor releases of 2017 it takes flex 2.6 for one that is older than 2.5.31.
+        needs: what the source takes because of its version, if configure builds it.
     """
 
     system: System
@@ -127,18 +129,19 @@ class BuildRecipe:
     flags: str
     prewarm: bool = True
     scans: bool = False
+    needs: Needs = NO_NEEDS
 
     @property
     def options(self) -> str:
         """What meson is asked for, because a server that it built does not say so; empty for configure."""
         if self.system is System.CONFIGURE:
             return ""
-        return " ".join((*_MESON_OPTIONS, f"-Dc_args={self.flags or _MESON_FLAGS}"))
+        return " ".join((*_MESON_OPTIONS, f"-Dc_args={self.flags or _USUAL_FLAGS}"))
 
     @property
     def distinct_flags(self) -> str:
         """The flags, empty where they are those that meson gets anyway: both are one build."""
-        return "" if self.system is System.MESON and self.flags == _MESON_FLAGS else self.flags
+        return "" if self.system is System.MESON and self.flags == _USUAL_FLAGS else self.flags
 
     def steps(self, prefix: str, tree: str, stage: str, objects: str, cpus: int) -> tuple[tuple[str, ...], ...]:
         """Commands in the tree. It is configured for its final place and staged: it appears there as a whole.
@@ -151,7 +154,7 @@ class BuildRecipe:
             cpus: how many compilers run at once.
         """
         if self.system is System.MESON:
-            flags = f"-Dc_args={self.flags or _MESON_FLAGS}"
+            flags = f"-Dc_args={self.flags or _USUAL_FLAGS}"
             setup = ("meson", "setup", f"--prefix={prefix}", *_MESON_OPTIONS, flags, objects, tree)
             install = ("meson", "install", "-C", objects, "--no-rebuild", "--quiet")
             return (
@@ -159,15 +162,23 @@ class BuildRecipe:
                 (*_clean(), "ninja", "-C", objects, f"-j{cpus}"),
                 (*_clean(f"DESTDIR={stage}"), *install),
             )
-        given = (*((f"CFLAGS={self.flags}",) if self.flags else ()), *(("FLEX=flex",) if self.scans else ()))
+        flags = " ".join((self.flags or _USUAL_FLAGS, *self.needs.flags)) if self.flags or self.needs.flags else ""
+        given = (*((f"CFLAGS={flags}",) if flags else ()), *(("FLEX=flex",) if self.scans else ()))
         configure = (
             "./configure", f"--prefix={prefix}", *_CONFIGURE_OPTIONS, f"CC={self.compiler}", *given, "CPPFLAGS=",
             "LDFLAGS=",
         )  # fmt: skip
-        parts: tuple[tuple[str, ...], ...] = ((), *(("-C", each) for each in _EXTENSIONS if self.prewarm))
+        extensions = _EXTENSIONS if self.prewarm else ()
+        whole: tuple[tuple[str, ...], ...] = () if self.needs.folders else ((),)
+        parts = (*whole, *(("-C", each) for each in (*self.needs.folders, *extensions)))
         make = tuple(("make", *part, f"-j{cpus}") for part in parts)
         installs = tuple(("make", *part, "install", f"DESTDIR={stage}") for part in parts)
-        return tuple((*_clean(), *step) for step in (configure, *make, *installs))
+        edits = tuple(_insert(edit) for edit in self.needs.edits if self.scans)
+        return tuple((*_clean(), *step) for step in (*edits, configure, *make, *installs))
+
+
+def _insert(edit: Edit) -> tuple[str, ...]:
+    return ("sed", "-i", "1i\\\n" + "\\\n".join(edit.lines), edit.file)
 
 
 def _clean(*variables: str) -> tuple[str, ...]:

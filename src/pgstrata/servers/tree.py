@@ -29,8 +29,9 @@ _MOST_BYTES: Final = 1 << 30
 _CONFIGURED: Final = ("config.status", "GNUmakefile", "src/Makefile.global", "src/include/pg_config.h")
 _NOT_SOURCE: Final = (".git",)
 _UNPACK_TIMEOUT: Final = 600.0
-_LISTED: Final[dict[tuple[str, int, int], frozenset[str]]] = {}
-"""Telling files of tarballs, by path, size and time."""
+_MOST_TEXT: Final = 8 << 20
+_LISTED: Final[dict[tuple[str, int, int], dict[str, str]]] = {}
+"""Telling files of tarballs with their names there, by path, size and time."""
 
 
 class Source(Protocol):
@@ -45,6 +46,9 @@ class Source(Protocol):
 
     def holds(self) -> frozenset[str]:
         """Those of the telling files that are in it; UsageError where it cannot be read."""
+
+    def text(self, name: str) -> str:
+        """What one of the telling files that are in it says; UsageError where it cannot be read."""
 
     def digest(self) -> str:
         """Names its content and, where root reads it as another user, that user; UsageError: it cannot be read."""
@@ -88,6 +92,14 @@ class Folder:
 
     def holds(self) -> frozenset[str]:
         return frozenset(self._among(TELLING_FILES))
+
+    def text(self, name: str) -> str:
+        path = Path(self.path, name)
+        try:
+            with acting_as(self.reader):
+                return reading.read_regular(path, most=_MOST_TEXT).decode("utf-8", "replace")
+        except OSError as error:
+            raise _unreadable(str(path), error) from error
 
     def _among(self, names: Iterable[str]) -> list[str]:
         with acting_as(self.reader):
@@ -133,16 +145,25 @@ class Archive:
         require_programs(self.builder.host, ("tar", self._unpacker), f"build:{self.path}")
 
     def holds(self) -> frozenset[str]:
+        return frozenset(self._members())
+
+    def text(self, name: str) -> str:
+        return self._asked("-x", "-O", "--", self._members()[name]).text
+
+    def _members(self) -> dict[str, str]:
         # looking through some megabytes takes seconds: once for an experiment is enough
         facts = Path(self.path).stat()
         key = (self.path, facts.st_size, facts.st_mtime_ns)
         if key not in _LISTED:
-            done = _tar(self.builder.host, self._content(), f"--{self._unpacker}", "-t")
-            if done.code != 0:
-                raise _bad_archive(done, f"build:{self.path}")
-            inner = {name.removeprefix("./").partition("/")[2] for name in done.text.splitlines()}
-            _LISTED[key] = frozenset(TELLING_FILES) & inner
+            members = {name.removeprefix("./").partition("/")[2]: name for name in self._asked("-t").text.splitlines()}
+            _LISTED[key] = {name: members[name] for name in TELLING_FILES if name in members}
         return _LISTED[key]
+
+    def _asked(self, *arguments: str) -> Completed:
+        done = _tar(self.builder.host, self._content(), f"--{self._unpacker}", *arguments)
+        if done.code != 0:
+            raise _bad_archive(done, f"build:{self.path}")
+        return done
 
     def digest(self) -> str:
         """SHA-256 of the tarball."""
@@ -232,6 +253,9 @@ class Revision:
 
     def holds(self) -> frozenset[str]:
         return self.repository.holds(self.commit, TELLING_FILES)
+
+    def text(self, name: str) -> str:
+        return self.repository.text(self.commit, name)
 
     def digest(self) -> str:
         """The name of its tree, by which commits with the same content are the same."""
