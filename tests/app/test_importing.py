@@ -85,6 +85,108 @@ def test_logs_count_among_the_bytes_that_are_read(task, monkeypatch):
         import_results(task)
 
 
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_imported(task, monkeypatch):
+    large = task.paths[0] / "a" / "run7.txt"
+    large.write_text("x" * 5000)
+    monkeypatch.setattr(sizes, "FOREIGN_FILE", 1000)
+    done = import_results(task)
+    assert len(done.assembled.observations) == 4
+    assert [(each.where, each.what[:26]) for each in done.left_out] == [("a/run7.txt", "the file cannot be read: l")]
+    with pytest.raises(UsageError, match="cannot be read: larger than") as refused:
+        import_results(replace(task, paths=(large,), pattern=None, output=task.output.with_name("other.csv")))
+    assert refused.value.remedy == "split the file"
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"\x1f\x8b\x08\0\0", "it is compressed (gzip): unpack it first"),
+        (b"SQLite format 3\0\0", "it is a database (SQLite): export its results as text, CSV or JSON"),
+        (b"tps = 1\0\0", "it is not text"),
+    ],
+)
+def test_what_is_no_text_is_named_with_what_to_do(task, content, what):
+    (task.paths[0] / "a" / "run7.txt").write_bytes(content)
+    assert [(each.where, each.what) for each in import_results(task).left_out] == [("a/run7.txt", what)]
+
+
+def test_output_that_powershell_wrote_is_read(task):
+    text = RESULT.format(tps=1002.5).replace("\n", "\r\n")
+    (task.paths[0] / "a" / "run7.txt").write_bytes(text.encode("utf-16"))
+    done = import_results(task)
+    assert done.left_out == ()
+    assert 1002.5 in [each.measurements["tps"] for each in done.assembled.observations]
+
+
+def test_a_log_with_the_name_that_pgbench_gives_belongs_to_the_only_result_of_its_folder(task):
+    (task.paths[0] / "b" / "pgbench_log.77").write_text(LOG)
+    pattern = parse_pattern("{system}/{run}.txt")
+    assert import_results(replace(task, pattern=pattern)).unfit == ("b/pgbench_log.77",)
+    task.output.unlink()
+    (task.paths[0] / "b" / "run1.txt").unlink()
+    done = import_results(replace(task, pattern=pattern))
+    assert (done.logs, done.unfit) == (1, ())
+    assert [each.span is not None for each in done.assembled.observations] == [False, False, True]
+
+
+def test_a_value_that_cannot_be_compared_is_left_out_and_named(task):
+    (task.paths[0] / "a" / "run7.txt").write_text(RESULT.format(tps="0.000000"))
+    done = import_results(task)
+    assert len(done.assembled.observations) == 4
+    assert [(each.where, each.what) for each in done.left_out] == [
+        ("a/run7.txt:1", "tps: the value is not above zero, and differences are ratios")
+    ]
+
+
+def test_a_result_that_is_in_two_files_counts_once(task):
+    for system in ("a", "b"):
+        (task.paths[0] / system / "run5.txt").write_text(RESULT.format(tps="1002.512345"))
+    done = import_results(replace(task, pattern=parse_pattern("{system}/*.txt")))
+    assert (len(done.assembled.observations), done.left_out) == (6, ())
+    task.output.unlink()
+    (task.paths[0] / "a" / "run5 (copy).txt").write_text(RESULT.format(tps="1002.512345"))
+    again = import_results(replace(task, pattern=parse_pattern("{system}/*.txt")))
+    assert len(again.assembled.observations) == 6
+    assert [(each.file, each.what) for each in again.left_out] == [
+        ("a/run5.txt", "it is the same result as in a/run5 (copy).txt")
+    ]
+
+
+def test_results_without_the_metric_that_is_wanted_are_named(task):
+    wanted = replace(task, terms=ReadingTerms(metrics=("latency_p99",)))
+    with pytest.raises(UsageError, match="there is no result in 4 files") as refused:
+        import_results(wanted)
+    assert refused.value.details[0] == "a/run0.txt:1: no value of latency_p99"
+
+
+def test_the_time_in_a_path_is_when_the_run_began(task):
+    for place in sorted(task.paths[0].rglob("*.txt")):
+        place.rename(place.with_name(f"{place.stem}_2026-01-0{place.stem[-1]}_07-34-47.txt".replace("-00", "-05")))
+    done = import_results(replace(task, pattern=parse_pattern("{system}/{run}_{started}.txt")))
+    assert {each.span.started for each in done.assembled.observations} == {
+        "2026-01-05T07:34:47+00:00", "2026-01-01T07:34:47+00:00"
+    }  # fmt: skip
+    assert "started" not in done.assembled.observations[0].dimensions
+
+
+def test_a_path_without_a_time_where_one_is_expected_is_refused(task):
+    with pytest.raises(UsageError, match="which is not a time") as refused:
+        import_results(replace(task, pattern=parse_pattern("{system}/{started}.txt")))
+    assert "'run0' in a/run0.txt" in refused.value.what
+
+
+def test_of_a_folder_of_benchbase_only_the_summaries_are_read(task):
+    summary = '{"Throughput (requests/second)": %s, "DBMS Type": "%s"}'
+    for system in ("a", "b"):
+        (task.paths[0] / system / "tpcc_x.summary.json").write_text(summary % (100 + ord(system), system))
+        (task.paths[0] / system / "tpcc_x.raw.csv").write_text("1,2\n")
+    done = import_results(replace(task, format="benchbase", pattern=None))
+    assert (done.files, len(done.unfit), done.left_out) == (2, 6, ())
+    named = replace(task, format="benchbase", pattern=None, paths=(task.paths[0] / "a" / "run0.txt",))
+    with pytest.raises(UsageError, match="there is no result in 1 file"):
+        import_results(replace(named, output=task.output.with_name("other.csv")))
+
+
 @pytest.mark.root
 @pytest.mark.company
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

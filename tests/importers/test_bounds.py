@@ -9,7 +9,7 @@ from pgstrata.importers import assemble as assembling
 from pgstrata.importers.assemble import ImportQuestion, assemble
 from pgstrata.importers.formats import FORMATS
 from pgstrata.importers.logs import read_logs
-from pgstrata.importers.results import Placed, ReadingTerms, Result
+from pgstrata.importers.results import Placed, ReadingTerms, Result, shorten_reason
 from pgstrata.model import codec
 from pgstrata.sources import table
 
@@ -88,3 +88,25 @@ def test_dimensions_are_told_apart_up_to_a_number(monkeypatch):
     monkeypatch.setattr(assembling, "_MOST_DIMENSIONS", 2)
     with pytest.raises(UsageError, match="there are 3 dimensions"):
         assemble([placed("a"), placed("b")], ImportQuestion(), "")
+
+
+@pytest.mark.parametrize("name", ["table", "wide", "otava", "pgbent"])
+def test_a_line_without_separators_is_no_name_of_a_column(name):
+    found = read(name, "0" * LONG)
+    assert found.results == ()
+    assert all(len(what) < 240 for _, what in found.unusable)
+    if name in {"table", "wide"}:
+        assert found.unusable[0][1].startswith("a column has a name of 100,000 characters")
+
+
+def test_a_reason_that_quotes_a_long_field_is_shortened():
+    (reason,) = [what for _, what in read("table", f"server,tps\na,{'x' * LONG}\n").unusable]
+    assert len(reason) > LONG
+    assert len(shorten_reason(reason)) == 240
+    assert shorten_reason("short") == "short"
+
+
+def test_many_documents_in_lines_are_one_document_of_limited_size(monkeypatch):
+    monkeypatch.setattr(codec, "_MOST_VALUES", 10)
+    assert read("commits", '{"commit": "a", "value": 1}\n' * 2).results
+    assert "more than 10 values" in read("commits", '{"commit": "a", "value": 1}\n' * 20).unusable[0][1]

@@ -54,3 +54,23 @@ def test_a_name_made_to_be_slow_is_not():
     begin = time.process_time()
     assert pattern.match("-" * 100_000) is None
     assert time.process_time() - begin < 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "levels"),
+    [
+        ("{bench}_{started}.summary.json", "tpcc_2024-04-05_07-34-47.summary.json", ("tpcc", "2024-04-05_07-34-47")),
+        ("pgbench_{version}_{mode}_{started}.log", "pgbench_13_prepared_20250815_130830.log", ("13", "prepared", "20250815_130830")),
+        ("{guc}-{started}/pgbench.log", "0-1000-1725611035/pgbench.log", ("0-1000", "1725611035")),
+        ("{bench}-{started}", "tpcc-2024-04-05-07-34-47", ("tpcc", "2024-04-05-07-34-47")),
+        ("{bench}_{started}", "tpcc_a_b", ("tpcc_a", "b")),
+    ],
+)  # fmt: skip
+def test_a_field_of_the_time_takes_all_of_it(pattern, path, levels):
+    assert tuple(parse_pattern(pattern).match(path).values()) == levels
+
+
+def test_a_name_made_to_be_slow_is_not_where_times_are_looked_for():
+    begin = time.process_time()
+    parse_pattern("{a}-{b}-{started}-{c}x").match("1-" * 50_000)
+    assert time.process_time() - begin < 1

@@ -30,7 +30,7 @@ def test_several_runs_of_pgbench_in_a_file_and_one_that_did_not_finish():
     assert values(found, "tps") == [3976.442323, 4001.542323]
     assert found.results[0].said == {
         "script": "<builtin: TPC-B (sort of)>", "scale": "100", "protocol": "prepared", "clients": "32",
-        "threads": "4", "client version": "18.3 (Ubuntu 18.3-1)",
+        "threads": "4", "duration": "600 s", "client version": "18.3 (Ubuntu 18.3-1)", "server version": "18.3",
     }  # fmt: skip
     assert found.results[0].seconds == 600
     first, second = found.unusable

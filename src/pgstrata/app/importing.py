@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -13,11 +15,13 @@ from typing import Final
 from pgstrata.app.new_files import write_new
 from pgstrata.errors import UsageError
 from pgstrata.importers.assemble import Assembled, ImportQuestion, assemble
+from pgstrata.importers.content import decode_text, describe_binary
 from pgstrata.importers.formats import FORMATS, Format
-from pgstrata.importers.logs import LOG_NAME, read_logs
-from pgstrata.importers.pattern import PathPattern
-from pgstrata.importers.results import LeftOut, Placed, ReadingTerms, Result, refuse_many
+from pgstrata.importers.logs import LOG_NAME, LOG_PREFIX, read_logs
+from pgstrata.importers.pattern import STARTED, PathPattern
+from pgstrata.importers.results import LeftOut, Placed, ReadingTerms, Result, is_precise, refuse_many, shorten_reason
 from pgstrata.model import sizes
+from pgstrata.sources.moments import parse_moment_in_name
 from pgstrata.sources.table import MOST_ROWS
 from pgstrata.sources.tidy import render_observations
 from pgstrata.system.reading import open_regular, read_regular
@@ -44,7 +48,8 @@ class ImportTask:
 class Imported:
     """The outcome of an import: the file, its observations, and everything that was left out.
 
-    `unfit` are paths that do not fit the pattern, `left_out` files and lines that gave no result.
+    `unfit` are paths that do not fit the pattern, or the names that the tool gives its results. `left_out` are files
+    and lines that gave no result. `lower` are metrics of which the files say that lower values are better.
     """
 
     output: Path
@@ -53,14 +58,29 @@ class Imported:
     logs: int
     unfit: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
+    lower: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A file, and the path that is compared with the pattern."""
+    """A file, and the path that is compared with the pattern; `named` if the user named the file itself."""
 
     path: Path
     relative: str
+    named: bool = False
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What has been read so far; `size` in bytes."""
+
+    placed: list[Placed] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    lower: set[str] = field(default_factory=set)
+    seen: dict[object, str] = field(default_factory=dict)
+    """Sources by the whole result."""
+    suggested: str = ""
+    size: int = 0
 
 
 def import_results(task: ImportTask) -> Imported:
@@ -72,29 +92,14 @@ def import_results(task: ImportTask) -> Imported:
     kind = FORMATS[task.format]
     walks = [_walk(path, several=len(task.paths) > 1) for path in task.paths]
     found = [each for files, _ in walks for each in files]
-    chosen, others = _choose(found, task.pattern)
+    chosen, others = _choose(found, task.pattern, kind.ending)
     logs, unfit = _find_logs(chosen, others) if kind.has_logs else ({}, [each.relative for each in others])
-    placed: list[Placed] = []
-    left_out = [each for _, passed in walks for each in passed]
-    suggested, total = "", 0
+    gathered = _Gathered(left_out=[each for _, passed in walks for each in passed])
     for each, levels in chosen:
-        text, size = _read(each)
-        total += size
-        _refuse_size(total)
-        try:
-            contents = kind.read(text, task.terms)
-        except UsageError as error:
-            error.where = f"{each.path}: {error.where}" if error.where else str(each.path)
-            raise
-        suggested = suggested or contents.compared
-        left_out += [LeftOut(file=each.relative, line=line, what=what) for line, what in contents.unusable]
-        results, size = _with_logs(contents.results, logs.get(each.relative, ()), total)
-        total += size
-        placed += [_place(result, each.relative, levels, task) for result in results]
-        refuse_many(len(placed) + len(left_out))
-    if not placed:
-        _refuse_nothing(task, kind, chosen, unfit, left_out)
-    assembled = assemble(placed, task.question, suggested)
+        _gather(gathered, each, levels, logs.get(each.relative, ()), task)
+    if not gathered.placed:
+        _refuse_nothing(task, kind, chosen, unfit, gathered.left_out)
+    assembled = assemble(gathered.placed, task.question, gathered.suggested, history=kind.history)
     rows = sum(len(each.measurements) for each in assembled.observations)
     if rows > MOST_ROWS:
         raise UsageError(
@@ -105,9 +110,61 @@ def import_results(task: ImportTask) -> Imported:
     text = render_observations(assembled.observations, task.question.repeats)
     write_new(task.output, text.encode("utf-8", "replace"))
     return Imported(
-        output=task.output, assembled=assembled, files=len(chosen),
-        logs=sum(map(len, logs.values())), unfit=tuple(unfit), left_out=tuple(left_out),
+        output=task.output, assembled=assembled, files=len(chosen), logs=sum(map(len, logs.values())),
+        unfit=tuple(unfit), left_out=tuple(gathered.left_out), lower=frozenset(gathered.lower),
     )  # fmt: skip
+
+
+def _gather(
+    gathered: _Gathered, found: _Found, levels: Mapping[str, str], logs: Sequence[_Found], task: ImportTask
+) -> None:
+    """Add the results of a file, and what gave none."""
+    kind = FORMATS[task.format]
+    content = _read(found, gathered)
+    if content is None:
+        return
+    gathered.size += len(content)
+    _refuse_size(gathered.size)
+    if what := describe_binary(content):
+        gathered.left_out.append(LeftOut(file=found.relative, line=0, what=what))
+        return
+    try:
+        contents = kind.read(decode_text(content), task.terms)
+    except UsageError as error:
+        error.where = f"{found.path}: {error.where}" if error.where else str(found.path)
+        raise
+    gathered.suggested = gathered.suggested or contents.compared
+    gathered.lower |= contents.lower
+    gathered.left_out += [
+        LeftOut(file=found.relative, line=line, what=shorten_reason(what)) for line, what in contents.unusable
+    ]
+    results, size = _with_logs(contents.results, logs, gathered.size)
+    gathered.size += size
+    started = _time_of(levels, found)
+    for result in results:
+        _add(gathered, _place(result, found.relative, levels, started, task), task.terms.metrics)
+    refuse_many(len(gathered.placed) + len(gathered.left_out))
+
+
+def _add(gathered: _Gathered, placed: Placed, wanted: Sequence[str]) -> None:
+    """Add a result; what has no ratio to others, or none of the metrics that are wanted, is left out and named."""
+    measured = placed.result.measurements
+    usable = {name: value for name, value in measured.items() if value > 0}
+    source = gathered.seen.setdefault((*sorted(measured.items()), *sorted(placed.dimensions.items())), placed.source)
+    if source != placed.source and any(map(is_precise, usable.values())):
+        what = f"it is the same result as in {source}"
+        gathered.left_out.append(LeftOut(file=placed.source, line=placed.result.line, what=what))
+        return
+    if usable:
+        gathered.placed.append(replace(placed, result=replace(placed.result, measurements=usable)))
+    if len(usable) < len(measured):
+        lacking = ", ".join(name for name in measured if name not in usable)
+        what = f"{lacking}: the value is not above zero, and differences are ratios"
+    elif not measured:
+        what = f"no value of {', '.join(wanted)}" if wanted else "no value"
+    else:
+        return
+    gathered.left_out.append(LeftOut(file=placed.source, line=placed.result.line, what=what))
 
 
 # ------------------------------------------------------------------------------------------------ files
@@ -124,7 +181,7 @@ def _walk(root: Path, *, several: bool) -> tuple[list[_Found], list[LeftOut]]:
             "there is no such file or folder", where=str(root), remedy="name a folder of results, or files"
         )
     if not root.is_dir():
-        return [_Found(path=root, relative=root.name)], []
+        return [_Found(path=root, relative=root.name, named=True)], []
     try:
         files, passed = _list_below(root)
     except OSError as error:
@@ -182,13 +239,17 @@ def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _choose(
-    found: Sequence[_Found], pattern: PathPattern | None
+    found: Sequence[_Found], pattern: PathPattern | None, ending: str
 ) -> tuple[list[tuple[_Found, Mapping[str, str]]], list[_Found]]:
-    """Files that fit the pattern, with their levels; and the other files."""
+    """Files that fit the pattern, with their levels; and the other files.
+
+    Without a pattern, files below a folder are those whose names have the ending of the format, if some do.
+    """
+    ends = pattern is None and any(each.relative.endswith(ending) for each in found)
     chosen, others = [], []
     for each in found:
         levels = {} if pattern is None else pattern.match(each.relative)
-        if levels is None:
+        if levels is None or (ends and not each.named and not each.relative.endswith(ending)):
             others.append(each)
         else:
             chosen.append((each, levels))
@@ -198,11 +259,16 @@ def _choose(
 def _find_logs(
     chosen: Sequence[tuple[_Found, Mapping[str, str]]], others: Sequence[_Found]
 ) -> tuple[dict[str, tuple[_Found, ...]], list[str]]:
-    """pgbench's logs by the file of the result, whose name is their prefix; and the files that are left.
+    """pgbench's logs by the file of the result; and the files that are left.
 
-    If a result has logs of several processes, it is not known which of its runs they belong to, and none is used.
+    The name of the result is their prefix. A log with the prefix that pgbench itself gives belongs to the only result
+    in its folder. If a result has logs of several processes, it is not known which of its runs they belong to, and none
+    is used.
     """
     results = {each.relative.rpartition(".")[0] or each.relative: each.relative for each, _ in chosen}
+    for folder, names in _by_folder(each.relative for each, _ in chosen).items():
+        if len(names) == 1:
+            results.setdefault(f"{folder}{LOG_PREFIX}", names[0])
     by_process: dict[str, dict[str, list[_Found]]] = defaultdict(lambda: defaultdict(list))
     unfit = []
     for each in others:
@@ -220,13 +286,27 @@ def _find_logs(
     return logs, unfit
 
 
-def _read(found: _Found) -> tuple[str, int]:
+def _by_folder(names: Iterable[str]) -> Mapping[str, list[str]]:
+    """Names by their folder with its last `/`; empty for files that are in none."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        folder, slash, _ = name.rpartition("/")
+        found[f"{folder}{slash}"].append(name)
+    return found
+
+
+def _read(found: _Found, gathered: _Gathered) -> bytes | None:
+    """The content; None if it cannot be read, which is noted, or refused if the user named the file."""
     try:
-        content = read_regular(found.path, most=sizes.FOREIGN_FILE)
+        return read_regular(found.path, most=sizes.FOREIGN_FILE)
     except OSError as error:
-        remedy = "check its owner and permissions, or leave it out by a narrower --pattern"
-        raise UsageError(f"the file cannot be read: {error.strerror}", where=str(found.path), remedy=remedy) from None
-    return content.decode("utf-8", "replace").removeprefix("\ufeff"), len(content)
+        what = f"the file cannot be read: {error.strerror}"
+        if found.named:
+            large = error.errno == errno.EFBIG
+            remedy = "split the file" if large else "check its owner and permissions"
+            raise UsageError(what, where=str(found.path), remedy=remedy) from None
+        gathered.left_out.append(LeftOut(file=found.relative, line=0, what=what))
+        return None
 
 
 def _refuse_size(total: int) -> None:
@@ -263,15 +343,37 @@ def _with_logs(
     return (replace(result, started=logged.started, opening=opening),), size
 
 
-def _place(result: Result, source: str, levels: Mapping[str, str], task: ImportTask) -> Placed:
-    """A result with all its dimensions; levels of the path take precedence over those of the file."""
+def _time_of(levels: Mapping[str, str], found: _Found) -> datetime | None:
+    """The time that the path has; None if the pattern has no field for it."""
+    text = levels.get(STARTED)
+    if text is None:
+        return None
+    moment = parse_moment_in_name(text)
+    if moment is None:
+        raise UsageError(
+            f"{{{STARTED}}} reads {text!r} in {found.relative}, which is not a time",
+            where="--pattern",
+            remedy=f"write * in the place of {{{STARTED}}}; times are such as 20260131-1705, 2026-01-31_17-05-00 or "
+            "seconds since 1970",
+        )
+    return moment
+
+
+def _place(
+    result: Result, source: str, levels: Mapping[str, str], started: datetime | None, task: ImportTask
+) -> Placed:  # fmt: skip
+    """A result with all its dimensions; levels of the path take precedence over those of the file.
+
+    The time of the path counts if the file has none of its own.
+    """
     wanted = task.terms.metrics
     measured = {name: value for name, value in result.measurements.items() if not wanted or name in wanted}
-    named = frozenset({*levels, *task.terms.columns, *task.terms.index, *task.question.compared})
+    known = {name: level for name, level in levels.items() if name != STARTED}
+    named = frozenset({*known, *task.terms.columns, *task.terms.index, *task.question.compared})
     return Placed(
-        result=replace(result, measurements=measured),
+        result=replace(result, measurements=measured, started=result.started or started),
         source=source,
-        dimensions={**levels, **{name: level for name, level in result.said.items() if name not in levels}},
+        dimensions={**known, **{name: level for name, level in result.said.items() if name not in known}},
         named=named,
     )
 

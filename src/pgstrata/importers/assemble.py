@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.compare.import_times import find_sequences
 from pgstrata.errors import UsageError
-from pgstrata.importers.results import Placed
+from pgstrata.importers.results import BUILD, Placed
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.levels import sort_levels
 from pgstrata.model.observation import Observation, PairingKey, Repeats, TimeSpan
@@ -20,6 +21,7 @@ REPEATED: Final = ("run", "repeat", "repetition", "iteration", "turn", "round", 
 """Dimensions that number repeats unless the user names another."""
 _ENVIRONMENT: Final = "environment"
 _MOST_LEVELS: Final = 4
+_LONGEST_LEVEL: Final = 60
 _MOST_DIMENSIONS: Final = 200
 """Of those that have several levels."""
 _MOST_APART: Final = 5
@@ -40,7 +42,8 @@ class Assembled:
     """Observations, sorted by environment, cell and time or repeat, and the dimensions that they are made of.
 
     `differing` are dimensions that the user did not name and that differ only between environments. `repeat` is
-    the one that numbers the repeats; empty if only the order of the results does.
+    the one that numbers the repeats; empty if only the order of the results does. `alike` is the number of results
+    whose environment, cell and number of the repeat another result has already.
     """
 
     observations: tuple[Observation, ...]
@@ -48,15 +51,19 @@ class Assembled:
     cells: tuple[str, ...]
     differing: tuple[str, ...]
     repeat: str
+    alike: int
 
 
-def assemble(placed: Sequence[Placed], question: ImportQuestion, suggested: str) -> Assembled:
+def assemble(
+    placed: Sequence[Placed], question: ImportQuestion, suggested: str, *, history: bool = False
+) -> Assembled:  # fmt: skip
     """Make observations of results.
 
     Args:
         placed: results, at least one.
         question: options of the user.
         suggested: the dimension that the format itself compares; empty if it has none.
+        history: whether levels of `suggested` have the order of time, such as commits.
 
     Raises:
         UsageError: it is not clear what is compared or what numbers the repeats, or the time stamps contradict
@@ -70,8 +77,10 @@ def assemble(placed: Sequence[Placed], question: ImportQuestion, suggested: str)
     repeat = _choose_repeat(levels, question)
     compared = _choose_compared(levels, question, suggested, repeat)
     cells = _choose_cells(placed, levels, compared, repeat)
-    ordered = {name: {level: place for place, level in enumerate(sort_levels(name, tuple(found)))}
+    ordered = {name: {level: place for place, level in enumerate(sort_levels(name, tuple(filter(None, found))))}
                for name, found in levels.items()}  # fmt: skip
+    if history and suggested in levels:
+        ordered[suggested] = _sort_by_time(placed, suggested)
 
     def place_of(each: Placed) -> tuple[object, ...]:
         ranks = [ordered[name].get(each.dimensions.get(name, ""), -1) for name in (*compared, *cells)]
@@ -88,16 +97,40 @@ def assemble(placed: Sequence[Placed], question: ImportQuestion, suggested: str)
         cells=cells,
         differing=_find_differing(placed, levels, (*compared, *cells, repeat), compared),
         repeat=repeat,
+        alike=_count_alike(found, repeat) if repeat else 0,
     )
 
 
-def _collect_levels(placed: Iterable[Placed]) -> dict[str, dict[str, None]]:
-    """Levels of each dimension, as first met."""
+def _count_alike(observations: Sequence[Observation], repeat: str) -> int:
+    kinds = {(each.target, each.cell, each.dimensions.get(repeat, "")) for each in observations}
+    return len(observations) - len(kinds)
+
+
+def _collect_levels(placed: Sequence[Placed]) -> dict[str, dict[str, None]]:
+    """Levels of each dimension, as first met; the last one is empty if some results do not have the dimension."""
     found: dict[str, dict[str, None]] = {}
+    counted: Counter[str] = Counter()
     for each in placed:
+        counted.update(each.dimensions.keys())
         for name, level in each.dimensions.items():
             found.setdefault(name, {})[level] = None
+    for name, levels in found.items():
+        if counted[name] < len(placed):
+            levels[""] = None
     return found
+
+
+def _sort_by_time(placed: Sequence[Placed], name: str) -> dict[str, int]:
+    """Places of levels by the times of their commits, or else of their first results, or as first met."""
+    times: dict[str, float] = {}
+    for each in placed:
+        moment = each.result.committed or each.result.started
+        at = moment.timestamp() if moment is not None else math.inf
+        level = each.dimensions.get(name, "")
+        times[level] = min(times.get(level, math.inf), at)
+    # levels without a time stay where they are, so that times order all levels or none
+    known = all(map(math.isfinite, times.values()))
+    return {level: place for place, level in enumerate(sorted(times, key=times.__getitem__) if known else times)}
 
 
 def _choose_repeat(levels: Mapping[str, Mapping[str, None]], question: ImportQuestion) -> str:
@@ -141,7 +174,7 @@ def _choose_compared(
 
 
 def _list(levels: Mapping[str, None]) -> str:
-    shown = ", ".join(list(levels)[:_MOST_LEVELS])
+    shown = ", ".join(level[:_LONGEST_LEVEL] or "(none)" for level in list(levels)[:_MOST_LEVELS])
     return f"{shown} and {len(levels) - _MOST_LEVELS} more" if len(levels) > _MOST_LEVELS else shown
 
 
@@ -180,7 +213,7 @@ def _find_differing(
             within[tuple(each.dimensions.get(key, "") for key in compared)].add(each.dimensions.get(name, ""))
         if all(len(each) == 1 for each in within.values()):
             found.append(name)
-    return tuple(found)
+    return tuple(name for name in found if not name.endswith(BUILD) or name.removesuffix(BUILD) not in found)
 
 
 def _to_observations(

@@ -17,6 +17,8 @@ import numpy as np
 
 from pgstrata.sources.seconds import opening_of_seconds
 
+LOG_PREFIX: Final = "pgbench_log"
+"""The prefix unless --log-prefix gives another one."""
 LOG_NAME: Final = re.compile(r"(?P<prefix>.+?)\.(?P<pid>\d+)(?:\.\d+)?", re.ASCII)
 _AGGREGATED: Final = re.compile(r"(?P<start>\d{9,10}) (?P<count>\d{1,18}) \d+ \d+ \d+ \d+(?: \d+)*", re.ASCII)
 _TRANSACTION: Final = re.compile(r"\d+ \d+ (?:\d+|[a-z]+) \d+ (?P<start>\d{9,10}) \d{1,6}(?: -?\d+)*", re.ASCII)

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.errors import UsageError
+from pgstrata.sources.moments import parse_moment_in_name
 
+STARTED: Final = "started"
+"""The field of a pattern that is the time at which a run began, and no dimension."""
 _FIELD: Final = re.compile(r"\{([^{}]*)\}|\*")
 _NAME: Final = re.compile(r"[A-Za-z][\w-]{0,40}")
 _OPTION: Final = "--pattern"
+_MOST_SEPARATORS: Final = 6
+"""Within a time: 2024-04-05-07-34-47."""
 _EXAMPLE: Final = "write it as '{kernel}/{scale}/{run}/{mode}-{clients}.log'; * stands for a part that is not used"
 
 
@@ -36,7 +41,8 @@ class PathPattern:
         """Levels by dimension of a path with `/`; None if the path does not fit.
 
         A field takes at least one character. If the text between two fields occurs several times, its last place
-        counts: `{mode}-{clients}` reads `read-only-16` as mode `read-only` with 16 clients.
+        counts: `{mode}-{clients}` reads `read-only-16` as mode `read-only` with 16 clients. `{started}` takes more of
+        the text if only that is a time: `{mode}_{started}` reads `tpcc_2024-04-05_07-34-47`.
         """
         parts = path.split("/")
         if len(parts) != len(self.components):
@@ -89,15 +95,30 @@ def _match(part: str, component: _Component) -> list[str] | None:
         return None
     end = len(part) - len(others[-1])
     levels: list[str] = []
-    for literal in reversed(others[:-1]):
-        # the field behind it takes at least one character
-        place = part.rfind(literal, len(first), end - 1)
+    for literal, name in zip(reversed(others[:-1]), reversed(component.names[1:]), strict=True):
+        place = _find_literal(part, literal, len(first), end, timed=name == STARTED)
         if place < 0:
             return None
         levels.append(part[place + len(literal) : end])
         end = place
     levels.append(part[len(first) : end])
     return levels[::-1] if all(levels) else None
+
+
+def _find_literal(part: str, literal: str, start: int, end: int, *, timed: bool) -> int:
+    """The last place of the text before a field that ends at `end`; -1 if there is none.
+
+    If the field is a time, the last place behind which there is one, among the last few.
+    """
+    # the field takes at least one character
+    last = place = part.rfind(literal, start, end - 1)
+    for _ in range(_MOST_SEPARATORS if timed else 0):
+        if place < 0:
+            break
+        if parse_moment_in_name(part[place + len(literal) : end]) is not None:
+            return place
+        place = part.rfind(literal, start, place)
+    return last
 
 
 def _refuse(text: str, what: str, remedy: str) -> UsageError:

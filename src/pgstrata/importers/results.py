@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,6 +12,11 @@ from pgstrata.errors import UsageError
 
 MOST_RESULTS: Final = 100_000
 """The largest number of results and unusable lines of a file."""
+_LONGEST_REASON: Final = 240
+_MANY_DIGITS: Final = 7
+BUILD: Final = " build"
+"""The end of the name of a dimension that has the whole text of a version."""
+_VERSION_TEXT: Final = re.compile(r"(?:PostgreSQL )?(?P<version>\d[\w.]*)(?P<more>[ ,].*)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +25,7 @@ class Result:
 
     `measurements` are in base units by the name of their metric, `said` are levels by the name of their dimension,
     `line` is its first line. `opening` is the throughput of the start relative to that of the rest, as a share: 0.1
-    means 10 % above it.
+    means 10 % above it. `committed` is the time of the commit that was measured, which orders commits.
     """
 
     measurements: Mapping[str, float]
@@ -28,6 +34,7 @@ class Result:
     started: datetime | None = None
     seconds: float = 0.0
     opening: float | None = None
+    committed: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,18 +55,42 @@ class LeftOut:
 class Contents:
     """The contents of a file: results in its order, and unusable lines, each with its number and the reason.
 
-    `compared` names the dimension that the format itself compares, such as commits; empty if it has none.
+    `compared` names the dimension that the format itself compares, such as commits; empty if it has none. `lower` are
+    metrics of which the file says that lower values are better.
     """
 
     results: tuple[Result, ...]
     unusable: tuple[tuple[int, str], ...] = ()
     compared: str = ""
+    lower: frozenset[str] = frozenset()
+
+
+def is_precise(value: float) -> bool:
+    """Whether two runs do not have the same value by chance: it has many digits."""
+    return len(f"{value:.15g}".replace(".", "").strip("0")) >= _MANY_DIGITS
+
+
+def shorten_reason(what: str) -> str:
+    """A reason of bounded length: it may quote a field, and a field may be as long as the file."""
+    return what if len(what) <= _LONGEST_REASON else f"{what[: _LONGEST_REASON - 3]}..."
 
 
 def refuse_many(number: int) -> None:
     """UsageError if a file has more results than can be imported."""
     if number > MOST_RESULTS:
         raise UsageError(f"there are more than {MOST_RESULTS:,} results or rows", remedy="split the file")
+
+
+def name_version(name: str, text: str) -> dict[str, str]:
+    """Levels of a version: its number, and as dimension `NAME build` the whole text if that tells more.
+
+    `PostgreSQL 17.2 (Debian 17.2-1) on x86_64-pc-linux-gnu, compiled by gcc` is version 17.2.
+    """
+    text = " ".join(text.split())
+    found = _VERSION_TEXT.fullmatch(text)
+    if found is None:
+        return {name: text} if text else {}
+    return {name: found["version"], **({f"{name}{BUILD}": text} if found["more"] else {})}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

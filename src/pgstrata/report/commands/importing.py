@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pgstrata.model.metrics import METRICS
 from pgstrata.model.observation import Observation
 from pgstrata.report.sentences.names import count
 
@@ -19,7 +20,10 @@ class ImportSummary:
     """The facts of a summary.
 
     `asked`: whether the user has said how repeats were measured; `by_order`: whether blocks follow from the order of
-    the results alone. `left_out` are places with reasons, `unfit` paths that do not fit the pattern.
+    the results alone. `left_out` are places with reasons, `unfit` paths that do not fit the pattern, or names that the
+    tool does not give to results. `lower` are metrics of which the files say that lower values are better. `history`:
+    environments have the order of time. `alike` results have an environment, a cell and a number of the repeat, which
+    is the dimension `repeat`, that another result has already.
     """
 
     file: str
@@ -33,6 +37,11 @@ class ImportSummary:
     logs: int
     unfit: Sequence[str]
     left_out: Sequence[tuple[str, str]]
+    lower: frozenset[str] = frozenset()
+    history: bool = False
+    by_pattern: bool = True
+    repeat: str = ""
+    alike: int = 0
 
 
 def render_import(summary: ImportSummary) -> str:
@@ -51,6 +60,9 @@ def _lines(summary: ImportSummary) -> Iterator[str]:
     if summary.cells:
         yield f"  {count(len(cells), 'cell')} by {', '.join(summary.cells)}"
     yield f"  metrics: {_some(metrics)}"
+    lower = tuple(name for name in metrics if name in summary.lower and name not in METRICS)
+    if lower:
+        yield f"  lower values are better, as the files say: {_some(lower)}"
     timed = sum(each.span is not None for each in summary.observations)
     if not timed:
         yield "  no time stamps: the order in which environments were measured cannot be checked"
@@ -59,12 +71,24 @@ def _lines(summary: ImportSummary) -> Iterator[str]:
     if summary.differing:
         yield f"! These differ between environments, too, and may cause a difference: {_some(tuple(summary.differing))}"
     yield from _listed("without a result", [f"{where}: {what}" for where, what in summary.left_out])
-    yield from _listed("not read, because the path does not fit the pattern", summary.unfit)
+    why = "the path does not fit the pattern" if summary.by_pattern else "the tool calls its results differently"
+    yield from _listed(f"not read, because {why}", summary.unfit)
     yield from _say_repeats(summary)
-    yield f"Next: pgstrata decide {shlex.quote(summary.file)}{' --metric ' + metrics[0] if len(metrics) > 1 else ''}"
+    yield _say_next(summary, metrics)
+
+
+def _say_next(summary: ImportSummary, metrics: Sequence[str]) -> str:
+    """The command that decides; the direction of a metric is told where only the files know it."""
+    chosen = metrics[0] if metrics else ""
+    metric = f" --metric {shlex.quote(chosen)}" if len(metrics) > 1 else ""
+    lower = " --lower-is-better" if chosen in summary.lower and chosen not in METRICS else ""
+    return f"Next: pgstrata decide {shlex.quote(summary.file)}{metric}{lower}{' --ordered' if summary.history else ''}"
 
 
 def _say_repeats(summary: ImportSummary) -> Iterator[str]:
+    if summary.alike:
+        yield f"! {count(summary.alike, 'result')} of the same environment, cell and {summary.repeat} as another one:"
+        yield "  if something else differs, name it in --pattern or --columns."
     if summary.by_order and summary.left_out:
         yield "! Blocks follow from the order of the results alone, and some are missing: a block may hold runs that"
         yield "  were not measured in one turn. Name the dimension that numbers the turns: --repeat."

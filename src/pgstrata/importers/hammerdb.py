@@ -1,0 +1,142 @@
+"""Results of HammerDB (TPROC-C): logs, results of jobs, and reports of jobs as JSON."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from pgstrata.importers.json_text import read_json, to_levels, to_number
+from pgstrata.importers.results import Contents, ReadingTerms, Result, name_version, refuse_many
+from pgstrata.sources.moments import parse_moment
+
+_NOT_FINISHED: Final = "the run did not finish: it reports no throughput"
+_REPORT: Final = "hammerdb-job-report-v1"
+_MINUTE: Final = 60
+_HEAD: Final = 4096
+
+# System achieved 101005 NOPM from 232149 PostgreSQL TPM; up to HammerDB 3: 60501 SQL Server TPM at 13207 NOPM
+_ACHIEVED: Final = re.compile(
+    r"System achieved (?:(?P<nopm>\d{1,15}) NOPM from (?P<tpm>\d{1,15}) (?P<database>\w[\w ]{0,40}?) TPM"
+    r"|(?P<old_tpm>\d{1,15}) (?P<old_database>\w[\w ]{0,40}?) TPM at (?P<old_nopm>\d{1,15}) NOPM)"
+)
+_USERS: Final = re.compile(r"(\d{1,9}) Active Virtual Users? configured")
+_RAMPUP: Final = re.compile(r"Beginning rampup time of (\d{1,6}) minutes?")
+_TIMING: Final = re.compile(r"Timing test period of (\d{1,6}) in minutes?")
+_FAILED: Final = re.compile(r"Vuser (\d{1,9}): ?FINISHED FAILED")
+_LOG: Final = re.compile(r"(?:Hammerdb Log|Timestamp \d{1,9}) @ (.{10,50})")
+_STAMP: Final = re.compile(r'\s*"?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"?')
+
+
+def read_hammerdb(text: str, _: ReadingTerms) -> Contents:
+    """Read a log of runs, the results of jobs, which have the same sentences, or the report of a job."""
+    head = text[:_HEAD].lstrip()
+    if head.startswith("{") and '"schema"' in head and "hammerdb" in head:
+        return read_json(text, _of_report)
+    log = _Log()
+    for number, line in enumerate(text.splitlines(), 1):
+        refuse_many(len(log.results) + len(log.unusable))
+        log.read_line(number, line)
+    log.end_run()
+    if not log.results and not log.unusable:
+        log.unusable.append((0, "the file has no result of HammerDB's TPROC-C"))
+    return Contents(results=tuple(log.results), unusable=tuple(log.unusable))
+
+
+@dataclass(slots=True)
+class _Run:
+    """The run that a log is in the middle of; `began` is the number of its first line, 0 before it begins."""
+
+    began: int = 0
+    users: str = ""
+    minutes: int = 0
+    measured: bool = False
+    failed: str = ""
+    started: datetime | None = None
+
+
+class _Log:
+    """Reads a log line by line."""
+
+    def __init__(self) -> None:
+        self.results: list[Result] = []
+        self.unusable: list[tuple[int, str]] = []
+        self._run = _Run()
+        self._stamp: datetime | None = None
+
+    def read_line(self, number: int, line: str) -> None:
+        if found := (_LOG.search(line) if " @ " in line else _STAMP.match(line)):
+            self._stamp = parse_moment(found[1].strip())
+        if found := _RAMPUP.search(line):
+            self.end_run()
+            self._begin(number).minutes = int(found[1])
+        elif found := _TIMING.search(line):
+            run = self._begin(number)
+            run.minutes, run.measured = run.minutes + int(found[1]), True
+        elif found := _USERS.search(line):
+            self._begin(number).users = found[1]
+        elif found := _FAILED.search(line):
+            self._run.failed = self._run.failed or (found[1] if self._run.began else "")
+        elif found := _ACHIEVED.search(line):
+            self._add(found, self._begin(number))
+            self._run = _Run()
+
+    def end_run(self) -> None:
+        """Note that the run that has begun has no result."""
+        run = self._run
+        if run.began:
+            self.unusable.append((run.began, _say_failed(run.failed) if run.failed else _NOT_FINISHED))
+        self._run = _Run()
+
+    def _begin(self, number: int) -> _Run:
+        """The run, which begins with this line unless it has begun; a time above it is that of its start."""
+        run = self._run
+        if not run.began:
+            run.began, run.started, self._stamp = number, self._stamp, None
+        return run
+
+    def _add(self, found: re.Match[str], run: _Run) -> None:
+        nopm, tpm, database = (found[name] or found[f"old_{name}"] for name in ("nopm", "tpm", "database"))
+        if run.failed:
+            self.unusable.append((run.began, _say_failed(run.failed)))
+            return
+        said = {"users": run.users, "database": database} if run.users else {"database": database}
+        result = Result(
+            measurements={"new_orders": float(nopm), "tpm": float(tpm)}, line=run.began, said=said,
+            started=run.started, seconds=float(run.minutes * _MINUTE if run.measured else 0),
+        )  # fmt: skip
+        last = self.results[-1] if self.results else None
+        # scripts print the result of the job below the log of its run
+        if last and not run.measured and (last.measurements, last.said) == (result.measurements, result.said):
+            self.results[-1] = replace(last, started=last.started or run.started)
+        else:
+            self.results.append(result)
+
+
+def _say_failed(user: str) -> str:
+    return f"virtual user {user} failed before the run had its result"
+
+
+def _of_report(document: Any) -> Contents:
+    job, result = document["job"], document["result"]
+    if document["schema"] != _REPORT:
+        what = f"its schema is {document['schema']}, and {_REPORT} is read"
+        return Contents(results=(), unusable=((0, what),))
+    nopm, tpm = to_number(result.get("nopm")), to_number(result.get("tpm"))
+    if nopm is None:
+        what = "it has no result" if job.get("benchmark") == "TPROC-C" else f"it is of {job.get('benchmark')}"
+        return Contents(results=(), unusable=((0, f"{what}, and NOPM of TPROC-C is read"),))
+    config, system = document.get("benchmark_config") or {}, document.get("system") or {}
+    said = to_levels({
+        "database": job.get("database"), "users": result.get("active_virtual_users"),
+        "warehouses": config.get("warehouses"), "client version": job.get("hdb_version"),
+        "cpu": system.get("cpumodel"), "cpus": system.get("cpucount"), "memory": system.get("memory"),
+        "os": system.get("os_name"), "machine": system.get("system_type"), "cloud": system.get("cloud_instance"),
+        "host": system.get("hostname"),
+    }) | name_version("version", str(job.get("release") or ""))  # fmt: skip
+    minutes = sum(to_number(config.get(name)) or 0.0 for name in ("rampup_minutes", "duration_minutes"))
+    measured = {"new_orders": nopm} | ({"tpm": tpm} if tpm is not None else {})
+    started = parse_moment(str(job.get("timestamp") or ""))
+    found = Result(measurements=measured, line=0, said=said, started=started, seconds=minutes * _MINUTE)
+    return Contents(results=(found,))

@@ -1,0 +1,61 @@
+"""JSON as tools write it: one document, one in each line, or assigned to a name in a script."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pgstrata.importers.results import Contents
+from pgstrata.model.codec import parse_json
+
+_ASSIGNED: Final = re.compile(r"\s*(?:const |let |var |window\.|export default )[\w.$ ]{0,80}?=?\s*(?=[\[{])", re.ASCII)
+_LONGEST: Final = 120
+
+
+def read_json(text: str, read: Callable[[Any], Contents]) -> Contents:
+    """What `read` makes of the document in a text; a text of another form is unusable, with the reason."""
+    try:
+        document = _parse(text)
+    except ValueError as error:
+        what = f"not valid JSON: {str(error)[:_LONGEST]}"
+        return Contents(results=(), unusable=((getattr(error, "lineno", 0), what),))
+    try:
+        return read(document)
+    except (KeyError, TypeError, AttributeError) as error:
+        what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        return Contents(results=(), unusable=((0, f"its JSON does not have this format: {what[:_LONGEST]}"),))
+
+
+def _parse(text: str) -> Any:
+    """The document; a list where each line is one, as programs append them."""
+    if assigned := _ASSIGNED.match(text):
+        text = text[assigned.end() :].rstrip().removesuffix(";")
+    try:
+        return parse_json(text.encode())
+    except ValueError:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) < 2 or not all(line.lstrip().startswith("{") for line in lines):  # noqa: PLR2004 - one is no list
+            raise
+        return parse_json(("[" + ",\n".join(lines) + "]").encode())
+
+
+def to_number(value: Any) -> float | None:
+    """A finite number, or text that is one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def to_levels(said: Mapping[str, Any]) -> dict[str, str]:
+    """Levels as text, without those that are missing, empty, or lists or objects."""
+    return {
+        name: " ".join(str(value).split())
+        for name, value in said.items()
+        if isinstance(value, (str, int, float)) and str(value).strip()
+    }
