@@ -20,7 +20,10 @@ LARGEST: Final = 300_000
 _ADDED: Final[Mapping[tuple[str, str], str]] = {("event", "times"): "1"}
 """Columns that came to archives after the first recordings, and what they are in those, as SQL."""
 _BITS: Final = 16
-_ROUNDED: Final = ("server_second", "host_second", "server_minute", "host_minute", "statement_use")
+_ROUNDED: Final = (
+    *(f"{table}_{size}" for table in ("server", "host", "group") for size in ("second", "minute")),
+    "statement_use",
+)
 
 
 def pack(archive: Path, packed: Path) -> int:

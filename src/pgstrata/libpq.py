@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 from urllib.parse import unquote
 
@@ -252,6 +253,12 @@ def _arguments(database: str, others: Mapping[str, str]) -> tuple[str, ...]:
 
 def _quote(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def quote_dollars(value: str) -> str:
+    """A text as a constant of SQL in dollars: no character of it means anything to psql."""
+    tag = next(tag for tag in (f"$pgstrata{number}$" for number in count()) if tag not in value)
+    return f"{tag}{value}{tag}"
 
 
 def quote_literal(value: str) -> str:

@@ -39,7 +39,7 @@ def true(tmp_path_factory):
     make_archive(
         folder, SECONDS,
         lambda number: Second(
-            {WORKING: 2, WAITING: number // 200 * 5}, 50.0, behind(WAITING), {"host_user_cpu": 0.5},
+            {WORKING: 2, WAITING: number // 200 * 5}, 50.0, behind(WAITING), {"host_user_cpu": 0.5, "cpu_limit": 2.0},
             TABLES if number % 60 == 59 else {}, HORIZON if number % 10 == 0 else None,
         ),
         uses=lambda number: {"select": use(100, 0.5), "update": use(10, 2.0 + number // 200 * 40)},
@@ -48,7 +48,7 @@ def true(tmp_path_factory):
     )  # fmt: skip
     with closing(sqlite3.connect(folder / ARCHIVE, isolation_level=None)) as connection:
         # of the first two minutes only the sums are left
-        for table in ("look", "session", "blocked", "server", "host"):
+        for table in ("look", "session", "blocked", "server", "host", "group"):
             connection.execute(f"DELETE FROM {table}_second WHERE moment < {START + 120}")
     return folder
 
@@ -100,17 +100,17 @@ def other_readers(folder):
     )
 
 
-RATES = {"server_second", "server_minute", "host_second", "host_minute"}
+RATES = {f"{table}_{size}" for table in ("server", "host", "group") for size in ("second", "minute")}
 
 
 def columns():
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(f"{schema._SCHEMA}{schema._PLANS};")
+        connection.executescript(schema._SCHEMA + ";".join(text for texts in schema._LATER.values() for text in texts))
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         for table in tables:
             for number, name, kind, *_ in connection.execute(f"PRAGMA table_info({table})"):
                 # all rates are read alike
-                if number < 3 or table not in RATES or name in {"connections", "host_user_cpu"}:
+                if number < 3 or table not in RATES or name in {"connections", "host_user_cpu", "cpu_limit"}:
                     yield table, name, kind
 
 
@@ -165,6 +165,8 @@ def test_what_would_be_executed_is_refused(forge, made):
         ("DROP TABLE event", "CREATE VIRTUAL TABLE event USING fts5(moment, kind, detail)"),
         ("ALTER TABLE look_second ADD COLUMN more TEXT",),
         ("ALTER TABLE plan ADD COLUMN more TEXT",),
+        ("ALTER TABLE group_second ADD COLUMN more TEXT",),
+        ("DROP TABLE group_minute", "CREATE VIEW group_minute AS SELECT * FROM host_minute"),
         ("DROP TABLE plan", "CREATE VIRTUAL TABLE plan USING fts5(moment, statement, until, shape, outline, problem)"),
     ],
 )

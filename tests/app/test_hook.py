@@ -2,12 +2,13 @@
 
 import json
 import os
+import signal
 import sys
 import time
 
 import pytest
 
-from pgstrata.app.watching.hook import Hook, HookState, parse_hook, secrets_of
+from pgstrata.app.watching.hook import MOST_WAITING, Hook, HookState, parse_hook, secrets_of
 from pgstrata.errors import UsageError
 from pgstrata.model.secret import Secret
 
@@ -172,3 +173,74 @@ def test_a_command_that_cannot_be_read_is_refused(text):
     with pytest.raises(UsageError) as caught:
         parse_hook(text)
     assert caught.value.where == "--on-incident"
+
+
+def test_a_command_that_leaves_a_child_with_its_input_behind_holds_nobody_up(tmp_path):
+    out = tmp_path / "pid"
+    child = f"import os, time; open({str(out)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    text = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {child!r}], start_new_session=True)"
+    called = hook([script(tmp_path, f"{text}; time.sleep(600)")], tmp_path, limit=2.0)
+    called.call(HookState.BEGIN, 1, "x" * 1_000_000)
+    called.call(HookState.END, 1, "{}")
+    called.close(60)
+    said = []
+    called.tell_failures(said.append)
+    assert [each.rpartition("py ")[2] for each in said] == ["was killed after 2 s; recording goes on"] * 2
+    if out.exists() and out.read_text():
+        os.kill(int(out.read_text()), signal.SIGKILL)
+
+
+def test_of_many_calls_the_oldest_are_left_out_and_that_is_told(tmp_path):
+    out, gate = tmp_path / "out", tmp_path / "gate"
+    text = (
+        f"import os, time\nwhile not os.path.exists({str(gate)!r}):\n    time.sleep(0.01)\n"
+        f"open({str(out)!r}, 'a').write(os.environ['PGSTRATA_INCIDENT_BEGIN'] + ' ')"
+    )
+    called = hook([script(tmp_path, text)], tmp_path)
+    called.call(HookState.BEGIN, 0, "{}")
+    for _ in range(2000):
+        if called._asked.empty():
+            break
+        time.sleep(0.01)
+    for number in range(1, MOST_WAITING + 4):
+        called.call(HookState.BEGIN, number, "{}")
+    said = []
+    called.tell_failures(said.append)
+    assert len(said) == 3
+    assert f"was not run once: {MOST_WAITING} calls wait for those before them" in said[0]
+    gate.touch()
+    assert failures(called) == []
+    assert out.read_text().split() == ["0", *map(str, range(4, MOST_WAITING + 4))]
+
+
+def test_a_document_that_is_no_text_is_given_all_the_same(tmp_path):
+    out = tmp_path / "out"
+    path = script(tmp_path, f"import sys; open({str(out)!r}, 'wb').write(sys.stdin.buffer.read())")
+    called = hook([path], tmp_path)
+    called.call(HookState.BEGIN, 1, '{"archive": "/data/caf\udce9"}')
+    assert failures(called) == []
+    assert out.read_bytes() == b'{"archive": "/data/caf?"}'
+
+
+def test_an_error_that_nobody_foresaw_is_told_and_the_next_call_is_made(tmp_path, monkeypatch):
+    called = hook([script(tmp_path, "pass")], tmp_path)
+    run = iter([RuntimeError("odd"), None])
+
+    def fail(*_):
+        if (error := next(run)) is not None:
+            raise error
+        return ""
+
+    monkeypatch.setattr(called, "_run", fail)
+    called.call(HookState.BEGIN, 1, "{}")
+    called.call(HookState.END, 1, "{}")
+    (said,) = failures(called)
+    assert "could not be run (RuntimeError: odd)" in said
+    assert next(run, "both") == "both"
+
+
+def test_a_command_that_says_a_great_deal_is_heard_by_nobody(tmp_path):
+    text = "import sys\nfor _ in range(2000):\n    sys.stdout.write('x' * 65536)\n    sys.stderr.write('y' * 65536)"
+    called = hook([script(tmp_path, text)], tmp_path)
+    called.call(HookState.BEGIN, 1, "{}")
+    assert failures(called) == []

@@ -2,6 +2,7 @@
 
 import os
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ import pytest
 
 from pgstrata.app.watching import host_feed
 from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed
-from pgstrata.collectors.live.host import FILES
+from pgstrata.collectors.live.host import FILES, STATUSES, find_contained
 from pgstrata.collectors.live.log import MOST, LogPlace, read_log_place
 from pgstrata.errors import HostFileError, HostLostError, ParseError
 from pgstrata.hosts.local import LocalHost
@@ -282,3 +283,127 @@ class Waits:
             return True
         step()
         return False
+
+
+CONTAINER = {
+    "/proc/4711/cgroup": b"0::/\n",
+    "/proc/4711/cmdline": b"postgres: watcher shop 10.0.0.1(4) idle",
+    "/proc/self/mountinfo": b"1203 1195 0:29 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw,nsdelegate\n",
+    "/proc/stat": b"cpu  1 1 1 1 1 1 1 1\nctxt 5\nprocs_running 1\n",
+    "/sys/fs/cgroup/cpu.max": b"400000 100000\n",
+    "/sys/fs/cgroup/cpu.stat": b"usage_usec 9\nnr_periods 10\nnr_throttled 2\nthrottled_usec 1000000\n",
+}
+LIMITED = {
+    "/sys/fs/cgroup/cpu.max": b"100000 100000\n",
+    "/sys/fs/cgroup/cpu.stat": b"usage_usec 9\nnr_periods 20\nnr_throttled 12\nthrottled_usec 3000000\n",
+}
+
+
+class Machine:
+    """A host with these files, which knows no programs."""
+
+    name, user = "ssh:db1", "clerk"
+
+    def __init__(self, files):
+        self.files, self.asked, self.ran = dict(files), (), []
+
+    def read_files(self, paths):
+        self.asked = tuple(paths)
+        return {path: self.files[path] for path in paths if path in self.files}
+
+    def read_matching(self, pattern):
+        assert pattern == STATUSES
+        return b"".join(content for path, content in self.files.items() if path.endswith("/status"))
+
+    def run(self, command, **_):
+        self.ran.append(command.argv)
+        raise HostFileError(f"there is no {command.argv[0]}")
+
+
+def test_the_limit_of_a_servers_control_group_is_read_each_second_and_a_change_of_it_is_an_event():
+    machine, clock = Machine(CONTAINER), count()
+    feed = OpenedHostFeed(machine, lambda: float(next(clock)))
+    feed.aim(LogPlace(path="", backend=4711))
+    assert feed.read(100).rates == {}
+    assert "/sys/fs/cgroup/io.stat" not in machine.asked, "what is not there is not asked for each second"
+    machine.files |= LIMITED
+    found = feed.read(101)
+    assert (found.rates["cpu_limit"], found.rates["cpu_limit_reached"], found.rates["cpu_throttled"]) == (1.0, 1.0, 2.0)
+    ((moment, kind, detail),) = ((each.moment, each.kind, each.detail) for each in found.events)
+    assert (moment, kind, detail) == (101, EventKind.LIMIT, "4 CPU to 1 CPU")
+    machine.files["/sys/fs/cgroup/io.stat"] = b""
+    feed.aim(LogPlace(path="", backend=4711))
+    feed.read(102)
+    assert "/sys/fs/cgroup/io.stat" in machine.asked, "a controller may be added at any time"
+
+
+def test_the_control_group_is_read_behind_ssh_in_the_same_way(monkeypatch):
+    machine, clock = Machine(CONTAINER), count()
+
+    @contextmanager
+    def open_site(_):
+        yield SimpleNamespace(transport=machine)
+
+    monkeypatch.setattr(host_feed, "open_site", open_site)
+    feed = RemoteHostFeed("db1", lambda: float(next(clock)) / 100, [].append)
+    feed.aim(LogPlace(path="", backend=4711))
+    feed._ended = Waits(feed, [lambda: None, lambda: machine.files.update(LIMITED)])
+    # the thread may be at its end before the first of both returns
+    found = [feed.read(100)]
+    feed._thread.join(timeout=60)
+    found.append(feed.read(101))
+    rates = {name: value for each in found for name, value in each.rates.items()}
+    assert (rates["cpu_limit"], rates["cpu_limit_reached"]) == (1.0, 1.0)
+    assert [event.kind for each in found for event in each.events] == [EventKind.LIMIT]
+
+
+def status(name, *ids):
+    """/proc/PID/status of a process with these ids, that of its host first."""
+    numbers = "\t".join(map(str, ids))
+    return (
+        f"Name:\t{name}\nUmask:\t0077\nState:\tS (sleeping)\nPid:\t{ids[0]}\nNSpid:\t{numbers}\nThreads:\t1\n".encode()
+    )
+
+
+DOCKER = {
+    "/proc/75/cmdline": b"[kworker/0:1]",
+    "/proc/20817/status": status("postgres", 20817, 75),
+    "/proc/20816/status": status("postgres", 20816, 74),
+    "/proc/900/status": status("sh", 900, 75),
+    "/proc/75/status": status("postgres", 75),
+    "/proc/20817/cgroup": b"0::/system.slice/docker-7f3c.scope\n",
+    "/proc/self/mountinfo": b"26 22 0:23 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n",
+    "/sys/fs/cgroup/system.slice/docker-7f3c.scope/cpu.max": b"150000 100000\n",
+}
+
+
+def test_a_server_in_a_container_of_the_named_host_is_found_by_its_id_there():
+    machine = Machine({**CONTAINER, **DOCKER})
+    feed = OpenedHostFeed(machine, lambda: 0.0, contained=True)
+    assert feed.runs(75)
+    feed.aim(LogPlace(path="/var/lib/postgresql/data/log/postgresql.log", backend=75))
+    feed.read(1)
+    assert "/sys/fs/cgroup/system.slice/docker-7f3c.scope/cpu.max" in machine.asked
+    assert not feed.reads_log
+    assert machine.ran == [], "the host's file of the same name is another one"
+    assert not OpenedHostFeed(machine, lambda: 0.0).runs(75), "nobody has named this host"
+
+
+def test_servers_of_two_containers_are_not_taken_for_each_other():
+    machine = Machine({**DOCKER, "/proc/31000/status": status("postgres", 31000, 75)})
+    assert not OpenedHostFeed(machine, lambda: 0.0, contained=True).runs(75)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"Name:\tpostgres\n",
+        b"NSpid:\t1\t75\n",
+        b"Name:\tpostgres\nNSpid:\n",
+        status("postgres", 5),
+        status("postgresx", 5, 75),
+    ],
+)
+def test_processes_that_are_none_of_a_contained_servers_are_left_out(text):
+    assert find_contained(text, 75) is None

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -156,6 +157,15 @@ def test_a_gap_is_told_and_is_no_incident(tmp_path, seconds):
     assert gap.seconds == pytest.approx(800, abs=20)
 
 
+def test_a_window_in_a_gap_is_an_error_and_no_calm_time(tmp_path, seconds):
+    def tell(number):
+        return Second(sessions=None) if 1200 <= number < 2000 else seconds[number]
+
+    folder = make_archive(tmp_path / "archive", 2400, tell)
+    with pytest.raises(ArchiveError, match="nothing was recorded from 2026-11-26 16:41:40 to 16:51:40"):
+        load_incidents(folder, f"@{START + 1300}", f"@{START + 1900}", rate=RATE)
+
+
 class Recording:
     """A recorder's side: it feeds alarms, and writes the archive that they read causes from."""
 
@@ -228,6 +238,24 @@ def test_after_a_restart_a_recorder_knows_what_is_usual_and_that_an_incident_las
     second.end()
     assert second.announced[-1] is None
     assert second.told[-1].startswith("the incident of 17:00:00 ended at 17:1")
+
+
+@pytest.mark.parametrize("late", range(1, 11, 3))
+@pytest.mark.parametrize("away", [0, 3, 60])
+def test_an_incident_that_begins_right_after_a_restart_has_its_own_second(tmp_path, late, away):
+    draws = np.random.default_rng(late)
+    calm = [story(0, draws) for _ in range(1804 + away + late)]
+    slow = [replace(story(0, draws), commits=500.0) for _ in range(120)]
+    first = Recording(tmp_path / "archive")
+    first.feed(START, calm[:1804])
+    first.writer.flush(START + 1804)
+    first.end()
+    second = Recording(tmp_path / "archive")
+    second.feed(START + 1804 + away, [*calm[1804 + away :], *slow])
+    second.end()
+    (begun,) = second.announced
+    assert abs(begun.begin - (START + len(calm))) <= 2
+    assert begun.usual_throughput == pytest.approx(1000, rel=0.02), "the time before the restart counts"
 
 
 class FakeHook:

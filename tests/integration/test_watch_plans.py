@@ -9,10 +9,17 @@ import time
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from databases import CLEAN, ask, dsn
+from pgstrata.app.machine import open_machine
+from pgstrata.app.running_server import parse_dsn
+from pgstrata.collectors.plans import PlanExplainer
+from pgstrata.drivers.pgbench.script import parse_statements
+from pgstrata.model.experiment import Protocol
+from pgstrata.servers.psql import PsqlSql
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
 
@@ -164,3 +171,24 @@ def test_a_superuser_is_not_asked_for_plans(sandbox, shop, tmp_path):
     rows = ask(shop, "planned", "SELECT queryid FROM pg_stat_statements WHERE query LIKE 'UPDATE stock%' LIMIT 1")
     ((_, problem, text),) = ask(shop, "planned", explainable_statement([rows[0][0]], "public"))
     assert (problem, text) == ("superuser", "")
+
+
+@pytest.mark.parametrize(
+    ("version", "protocol"),
+    [(180000, Protocol.PREPARED), (120000, Protocol.PREPARED), (180000, Protocol.SIMPLE)],
+    ids=["generic", "prepared", "values"],
+)
+def test_statements_that_cannot_be_explained_have_the_servers_own_error(shop, version, protocol):
+    # the first one needs no table: others drop an index of the shop's
+    script = "SELECT 1 WHERE :id > 0; SELECT x FROM nowhere WHERE id = :id; UPDATE stock SET pieces = 'much';"
+    build = SimpleNamespace(version=SimpleNamespace(number=version))
+    environment = SimpleNamespace(settings={})
+    server = SimpleNamespace(address=parse_dsn(dsn(shop, "planned")), environment=environment, build=build)
+    with open_machine(print) as machine:
+        sql = PsqlSql(machine.here, machine.servers.client_tools())
+        statements = parse_statements(f"\\set id 7\n{script}", {})
+        evidence = PlanExplainer().capture(SimpleNamespace(sql=sql, server=server), statements, protocol)
+    first, second, third = PlanExplainer().parse(evidence)
+    assert (first.shape, first.error) == (("Result",), "")
+    assert (second.error, second.text) == ('relation "nowhere" does not exist', "")
+    assert (third.error, third.text) == ("invalid input syntax for type integer: ?", "")

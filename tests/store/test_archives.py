@@ -352,3 +352,44 @@ def test_a_window_without_counts_has_no_cells_of_them(tmp_path):
     with ArchiveReader.open(folder) as reader:
         found = reader.use_courses(Span(begin=START, end=START + 30), ("select",))
     assert (found.seconds, found.uses) == ((), {"select": ()})
+
+
+LIMITED = {"host_user_cpu": 1.5, "cpu_throttled": 0.5, "cpu_limit": 2.0, "group_cpu_stalled": 0.25}
+
+
+def limited(number):
+    """A container whose limit is halved after a minute."""
+    return Second({session(): 1}, host={**LIMITED, "cpu_limit": 2.0 if number < 60 else 1.0})
+
+
+def test_the_control_group_is_kept_beside_the_host_by_second_and_by_minute(tmp_path):
+    folder = make_archive(tmp_path / "archive", 180, limited)
+    fine = read(folder)[1].rates
+    assert (fine["cpu_limit"][0], fine["cpu_limit"][-1]) == (2.0, 1.0)
+    assert fine["group_cpu_stalled"][5] == 0.25
+    assert fine["cpu_throttled"][5] == 0.5
+    assert "group_read" not in fine
+    writer = ArchiveWriter.open(folder, Keep(detail=3600))
+    writer.tidy(START + 8 * 86_400)
+    writer.close()
+    assert counts(folder, "group_second")[0] == 0
+    assert set(read(folder)[1].rates["cpu_limit"]) == {2.0, 1.0}
+
+
+def test_a_host_without_a_known_control_group_has_no_rows_of_one(tmp_path):
+    folder = make_archive(tmp_path / "archive", 60, lambda _: Second({session(): 1}, host={"host_user_cpu": 1.0}))
+    assert (counts(folder, "host_second")[0], counts(folder, "group_second")[0]) == (60, 0)
+
+
+def test_an_archive_from_before_control_groups_is_read_and_gets_the_tables_when_a_recorder_goes_on(tmp_path):
+    folder = make_archive(tmp_path / "archive", 60, limited)
+    with closing(sqlite3.connect(folder / ARCHIVE)) as connection:
+        connection.executescript("DROP TABLE group_second; DROP TABLE group_minute")
+    before = (folder / ARCHIVE).read_bytes()
+    assert "cpu_limit" not in read(folder)[1].rates
+    assert (folder / ARCHIVE).read_bytes() == before
+    writer = ArchiveWriter.open(folder, Keep())
+    writer.add_host(START + 60, 1.0, LIMITED)
+    writer.flush(START + 61)
+    writer.close()
+    assert counts(folder, "group_second")[0] == 1

@@ -11,7 +11,6 @@ or why there is no plan behind `! `.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,10 +20,12 @@ from typing import Final
 from pgstrata.diagnosis.queries import JIT
 from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.errors import ParseError, SqlError
+from pgstrata.libpq import quote_dollars
 from pgstrata.model.experiment import Protocol
 from pgstrata.model.query_plans import PlannedWith, QueryPlan
 from pgstrata.ports.collector import PLANS, CaptureSubject
 from pgstrata.ports.driver import Statement
+from pgstrata.ports.server import PartAnswer
 
 _HEAD: Final = re.compile(r"statement \(planned with (?P<with>[a-z]+)\)")
 # a node's line ends like "(cost=0.29..8.31 rows=1 width=97)"
@@ -132,6 +133,10 @@ _NUMBERS_OF_PLANS: Final = r"""
     \(cost=[^()'"]*\) | (?:Sub|Init)Plan\ \d+
     | (?:Workers\ Planned|Planned\ Partitions|Subplans\ Removed|Functions):\ \d+
 """
+_DATA: Final = "22"
+"""Beginning of the SQLSTATEs of errors that quote values; others quote names, or where a constant is out of place."""
+_QUOTED: Final = re.compile(r'"[^"]*"?')
+_CONSTANT: Final = re.compile(r"""\"['0-9][^"]*"?""")
 _NOT_EXPLAINED: Final = "only SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES and WITH are explained"
 
 
@@ -155,12 +160,13 @@ class PlanExplainer:
         asked = choose_statements(statements, with_)
         if not asked:
             return b""
-        mark = _mark(asked)
+        wanted = (one for one in asked if not one.error)
+        parts = [render_part(one, with_, version, place) for place, one in enumerate(wanted)]
         try:
-            told = subject.sql.transcript(server.address, render_script(asked, with_, version, mark))
+            told = subject.sql.answers(server.address, parts)
         except SqlError as error:
-            told = "".join(f"{mark} {number} error\n{error.what}\n" for number in range(len(asked)))
-        return render_plans(_answers(asked, with_, told, mark))
+            told = (PartAnswer(error=error.what, sqlstate=error.sqlstate),) * len(parts)
+        return render_plans(_answers(asked, with_, told))
 
     def parse(self, evidence: bytes) -> tuple[QueryPlan, ...]:
         return parse_plans(evidence)
@@ -193,62 +199,48 @@ def _ask(statement: Statement, with_: PlannedWith, *, too_many: bool) -> Asked:
     return Asked(text=text, explained=explained, parameters=statement.parameters)
 
 
-def _mark(asked: Sequence[Asked]) -> str:
-    """A word that begins none of the lines of a plan."""
-    return f"pgstrata-{hashlib.sha256(repr(asked).encode()).hexdigest()[:16]}"
+def render_part(one: Asked, with_: PlannedWith, version: int, number: int) -> str:
+    """What psql is told for the plan of a statement, in a transaction of its own; `number` is no other one's."""
+    return "\n".join(("BEGIN READ ONLY;", _LIMITS, *_explain(one, with_, version, number), "ROLLBACK;"))
 
 
-def render_script(asked: Sequence[Asked], with_: PlannedWith, version: int, mark: str) -> str:
-    """The script for psql; in front of what the server says of statement N stands the line `MARK N plan|error`."""
-    lines = []
-    for number, one in enumerate(asked):
-        if one.error:
-            continue
-        lines += ["BEGIN READ ONLY;", _LIMITS, f"\\echo {mark} {number} plan"]
-        lines += _explain(one, with_, version, mark, number)
-        lines += ["ROLLBACK;"]
-    return "\n".join(lines) + "\n"
-
-
-def _explain(one: Asked, with_: PlannedWith, version: int, mark: str, number: int) -> list[str]:
-    complain = ["\\if :ERROR", f"\\echo {mark} {number} error", "\\echo :LAST_ERROR_MESSAGE"]
+def _explain(one: Asked, with_: PlannedWith, version: int, number: int) -> list[str]:
     if with_ is PlannedWith.VALUES:
-        return [_send(f"EXPLAIN {one.explained}", mark), *complain, "\\endif"]
+        return [_send(f"EXPLAIN {one.explained}")]
     if version >= _GENERIC_OPTION_SINCE:
-        return [_send(f"EXPLAIN (GENERIC_PLAN) {one.explained}", mark), *complain, "\\endif"]
-    name = f"pgstrata_{number}"
-    nulls = ", ".join(["NULL"] * one.parameters)
-    execute = f"EXPLAIN EXECUTE {name}({nulls});" if nulls else f"EXPLAIN EXECUTE {name};"
+        return [_send(f"EXPLAIN (GENERIC_PLAN) {one.explained}")]
+    name, nulls = f"pgstrata_{number}", ", ".join(["NULL"] * one.parameters)
+    # a statement that cannot be prepared ends its transaction: its own error is the first
     return [
-        "SET LOCAL plan_cache_mode = force_generic_plan;", _send(f"PREPARE {name} AS {one.explained}", mark),
-        *complain, "\\else", execute, *complain, "\\endif", "\\endif",
-    ]  # fmt: skip
+        "SET LOCAL plan_cache_mode = force_generic_plan;",
+        _send(f"PREPARE {name} AS {one.explained}"),
+        f"EXPLAIN EXECUTE {name}({nulls});" if nulls else f"EXPLAIN EXECUTE {name};",
+    ]
 
 
-def _send(statement: str, mark: str) -> str:
+def _send(statement: str) -> str:
     """The statement as the value of a quoted text that psql sends on as it is."""
-    tag = f"${mark.replace('-', '_')}$"
-    return f"SELECT {tag}{statement}{tag} \\gexec"
+    return f"SELECT {quote_dollars(statement)} \\gexec"
 
 
-def _answers(asked: Sequence[Asked], with_: PlannedWith, told: str, mark: str) -> Iterator[QueryPlan]:
+def _answers(asked: Sequence[Asked], with_: PlannedWith, told: Iterable[PartAnswer]) -> Iterator[QueryPlan]:
     """The plans in the order of the statements, without constants: alike but for these, statements get numbers."""
-    said: dict[tuple[str, str], list[str]] = {}
-    lines: list[str] = []
     alike = Counter[str]()
-    for line in told.splitlines():
-        if line.startswith(f"{mark} "):
-            _, number, kind = line.split(" ")
-            lines = said.setdefault((number, kind), [])
-        else:
-            lines.append(line)
-    for place, one in enumerate(asked):
-        text = hide_constants("\n".join(said.get((str(place), "plan"), ())).strip("\n"), _NUMBERS_OF_PLANS)
-        error = " ".join(said.get((str(place), "error"), ())) or one.error or ("" if text else "no answer")
+    answers = iter(told)
+    for one in asked:
+        answer = PartAnswer(error=one.error) if one.error else next(answers, PartAnswer())
+        text = hide_constants(answer.output.strip("\n"), _NUMBERS_OF_PLANS)
+        error = _say_error(answer) or ("" if text else "no answer")
         statement = hide_constants(one.text)
         alike[statement] += 1
         if alike[statement] > 1:
             statement += f" -- {alike[statement]}"
-        yield QueryPlan(
-            statement=statement, planned_with=with_, shape=(), text="" if error else text, error=error.strip()
-        )
+        yield QueryPlan(statement=statement, planned_with=with_, shape=(), text="" if error else text, error=error)
+
+
+def _say_error(answer: PartAnswer) -> str:
+    """What a server said instead, without values."""
+    if not answer.sqlstate:
+        return answer.error
+    values = _QUOTED if answer.sqlstate.startswith(_DATA) else _CONSTANT
+    return hide_constants(values.sub("?", answer.error))

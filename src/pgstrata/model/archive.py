@@ -219,6 +219,8 @@ class EventKind(StrEnum):
     CLOCK = "clock stepped"
     THINNED = "archive thinned"
     FULL = "disk full"
+    LIMIT = "CPU limit changed"
+    OUT_OF_MEMORY = "killed for lack of memory"
     CHECKPOINT = "checkpoint started"
     CHECKPOINT_DONE = "checkpoint complete"
     AUTOVACUUM = "autovacuum finished"
@@ -324,3 +326,10 @@ HOST_RATES: Final = (
     "cpu_throttled", "io_stalled", "memory_stalled", "memory_available", "memory_dirty", "memory_writeback",
 )  # fmt: skip
 """What is kept of the host each second: rates, and levels."""
+GROUP_RATES: Final = (
+    "cpu_limit", "cpu_limit_reached", "group_cpu_stalled", "group_io_stalled", "group_memory_stalled", "group_read",
+    "group_written", "memory_limit_reached",
+)  # fmt: skip
+"""What is kept of the control group that the server runs in, besides `cpu_throttled`."""
+AROUND_RATES: Final = (*HOST_RATES, *GROUP_RATES)
+"""What is kept of what is around the server."""

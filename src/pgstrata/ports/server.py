@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -30,6 +30,15 @@ class QueryResult:
         return value
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartAnswer:
+    """What psql printed of a part of a script, and the first error in it: empty texts where there was none."""
+
+    output: str = ""
+    error: str = ""
+    sqlstate: str = ""
+
+
 BACKEND: Final = ".backend"
 """Behind the name of what a watching session writes: the file with the id of the server's process that answers it."""
 
@@ -50,8 +59,11 @@ class Sql(Protocol):
     def host(self) -> Host:
         """The machine from which statements come."""
 
-    def transcript(self, address: Address, script: str) -> str:
-        """What psql printed of a script in which statements may fail, without titles; SqlError without a connection."""
+    def answers(self, address: Address, parts: Sequence[str]) -> tuple[PartAnswer, ...]:
+        """What each part of a script gave, without titles; statements may fail, and later parts run all the same.
+
+        SqlError where there is no connection, or it is lost.
+        """
 
     def watch(self, address: Address, script: str, *, folder: str, name: str) -> Process:
         """A child process that works through a script which does not end, psql's own commands among it.

@@ -90,6 +90,8 @@ class Memory:
 
 
 _ENOUGH_LINES: Final = 5
+_WITHOUT_CLIENTS: Final = (ServerKind.MAVEN, ServerKind.BUILD)
+"""Kinds of servers that need not have psql and pgbench: those of the embedded build are used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,8 +180,8 @@ class Inspector:
         return build
 
     def check(self, build: Build) -> tuple[ProgramCheck, ...]:
-        """Whether each program that pgstrata uses starts and says its version; nothing else is started."""
-        names = SERVER_PROGRAMS if build.spec.kind is ServerKind.MAVEN else self.packages.programs
+        """Whether each program that pgstrata uses of it starts and says its version; nothing else is started."""
+        names = SERVER_PROGRAMS if build.spec.kind in _WITHOUT_CLIENTS else self.packages.programs
         return tuple(self._check_program(build, name) for name in names)
 
     def _check_program(self, build: Build, name: str) -> ProgramCheck:

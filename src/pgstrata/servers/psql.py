@@ -9,13 +9,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgstrata.errors import DatabaseFullError, PgstrataError, SqlError, find_disk_full
 from pgstrata.libpq import compose_connection
 from pgstrata.model.server import Address, Build
 from pgstrata.ports.host import Command, Completed, Host, Process, StopSignal
-from pgstrata.ports.server import BACKEND, QueryResult
+from pgstrata.ports.server import BACKEND, PartAnswer, QueryResult
 from pgstrata.ports.steps import Steps
 
 # Large data take their time: reading them all, VACUUM, a checkpoint.
@@ -24,9 +26,11 @@ _SCRIPT_TIMEOUT = 12 * 3600.0
 _OPTIONS = ("-X", "-v", "VERBOSITY=verbose")
 _STOPPING = ("-v", "ON_ERROR_STOP=1")
 _AS_SCRIPT = ("-q", "-f", "-")
-_ERROR = re.compile(
-    r"(?:ERROR|FATAL|PANIC):\s+(?:(?P<state>[0-9A-Z]{5}):\s+)?(?P<what>.*)", re.MULTILINE
-)  # VERBOSITY=verbose puts the SQLSTATE before the text
+_ERROR = re.compile(r"(?:ERROR|FATAL|PANIC):\s+(?P<what>.*)")
+_STATED = re.compile(r": {2}(?P<state>[0-9A-Z]{5}): (?P<what>.*)")
+"""The SQLSTATE and the text of an error, whatever the language of the word before it."""
+_NO_ERROR = ("00", "01")
+"""Beginnings of the SQLSTATEs of notices and warnings, which may stand before the error."""
 _PLACE = re.compile(r"^psql:(?!<stdin>)(?P<place>.+:\d+): (?:ERROR|FATAL|PANIC|error):", re.MULTILINE)
 """File and line of a script that psql was told to include."""
 _NO_CONNECTION = 2
@@ -60,9 +64,15 @@ class PsqlSql:
         command = self._command(address, _AS_SCRIPT, script.encode())
         _checked(address, (yield from self.host.running(command, timeout=_SCRIPT_TIMEOUT, check=False)))
 
-    def transcript(self, address: Address, script: str) -> str:
+    def answers(self, address: Address, parts: Sequence[str]) -> tuple[PartAnswer, ...]:
+        mark = f"@{secrets.token_hex(8)}."
+        script = "".join(f"{part}\n\\echo {mark}{place}\n\\warn {mark}{place}\n" for place, part in enumerate(parts))
         options = ("-q", "-t", "-A", "-v", "ON_ERROR_STOP=0", "-f", "-")
-        return self._psql(address, options, script.encode(), _QUERY_TIMEOUT).text
+        done = self._psql(address, options, script.encode(), _QUERY_TIMEOUT)
+        marks = re.compile(rf"^{re.escape(mark)}[0-9]+\n", re.MULTILINE)
+        outputs, complaints = marks.split(done.text), marks.split(done.stderr.decode("utf-8", "replace"))
+        found = [_answer(*each) for each in zip(outputs[:-1], complaints[:-1], strict=False)]
+        return (*found, *[PartAnswer()] * (len(parts) - len(found)))
 
     def watch(self, address: Address, script: str, *, folder: str, name: str) -> Process:
         path = f"{folder}/{name}.sql"
@@ -114,14 +124,28 @@ def _checked(address: Address, done: Completed) -> Completed:
     return done
 
 
+def _answer(output: str, complaints: str) -> PartAnswer:
+    found = find_error(complaints)
+    return PartAnswer(output=output, sqlstate=found[0], error=found[1]) if found else PartAnswer(output=output)
+
+
+def find_error(complaints: str) -> tuple[str, str] | None:
+    """The SQLSTATE and the text of the first error that psql complains of in its verbose way; None without one.
+
+    Its variables do not tell of a statement that was sent on by psql itself.
+    """
+    for match in _STATED.finditer(complaints):
+        if not match["state"].startswith(_NO_ERROR):
+            return match["state"], match["what"].strip()
+    return None
+
+
 def explain_failure(address: Address, complaints: bytes, *, lost: bool = False) -> PgstrataError:
     """The error that psql's complaints tell of; `lost`: there was no connection, or it was lost."""
     text = complaints.decode("utf-8", "replace").strip()
-    match = _ERROR.search(text)
-    first = (text.splitlines() or ["psql failed without a message"])[0].removeprefix("psql: error: ")
-    what = match.group("what").strip() if match else first
-    state = (match.group("state") or "") if match else ""
-    place = f"database {address.database} at {address.host or 'service'}"
+    state, what = find_error(text) or ("", _unstated(text))
+    service = f"the service {address.parameters['service']}" if "service" in address.parameters else "the server"
+    place = f"database {address.database} at {address.host or 'service'}" if address.database else service
     if included := _PLACE.search(text):
         place = f"{included['place']}, {place}"
     if find_disk_full(text):
@@ -130,11 +154,20 @@ def explain_failure(address: Address, complaints: bytes, *, lost: bool = False) 
     return SqlError(what, sqlstate=state, where=place, remedy=_remedy(state, what, lost=lost))
 
 
+def _unstated(text: str) -> str:
+    """The error in complaints that have no SQLSTATE."""
+    if match := _ERROR.search(text):
+        return match["what"].strip()
+    return (text.splitlines() or ["psql failed without a message"])[0].removeprefix("psql: error: ")
+
+
 def _remedy(state: str, what: str, *, lost: bool) -> str:
     if state.startswith("28") or "password" in what:
         return "check user, password (PGPASSWORD, ~/.pgpass or the service file) and pg_hba.conf"
     if state == "53300" or any(words in what for words in _NO_SLOT):
         return "raise max_connections, or use fewer clients"
+    if what.startswith("definition of service"):
+        return "write host=NAME dbname=NAME for a machine, or add the service to ~/.pg_service.conf (or PGSERVICEFILE)"
     if lost and what.startswith("database ") and what.endswith(" does not exist"):
         return "check the name of the database; psql -l lists those that there are"
     if lost:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import secrets
-from itertools import count
 from typing import Final
 
 from pgstrata.errors import SessionLostError, SqlError
+from pgstrata.libpq import quote_dollars
 from pgstrata.model.server import Address, Build
 from pgstrata.ports.session import DialogueStarter, Exchange
-from pgstrata.servers.psql import compose_psql, explain_failure
+from pgstrata.servers.psql import compose_psql, explain_failure, find_error
 
 _OPTIONS: Final = ("-q", "-t", "-A", "-F", "\t", "-f", "-")
 _CONNECTING: Final = 20.0
 """Seconds for each of several hosts: libpq tries one after the other."""
 _SILENT: Final = b"the server did not answer in time"
 _DONE: Final = "00000"
-_STATE: Final = re.compile(rb": {2}([0-9A-Z]{5}): ")
-_NO_ERROR: Final = (b"00", b"01")
 _GONE: Final = ("08", "57P0")
 """Beginnings of SQLSTATEs after which a connection is of no use: a pooler gives them as ordinary errors."""
 
@@ -60,9 +57,8 @@ class PsqlSession:
         return self._ask(f"{statement.rstrip().rstrip(';')}\n;", timeout)
 
     def rows_of_text(self, statement: str, *, timeout: float = 30.0) -> bytes:
-        tag = next(tag for tag in (f"$pgstrata{number}$" for number in count()) if tag not in statement)
         # functions in it raise errors of any state; that a connection is gone shows with the next statement
-        return self._ask(f"SELECT {tag}{statement}{tag} AS pgstrata \\gexec", timeout, gone=())
+        return self._ask(f"SELECT {quote_dollars(statement)} AS pgstrata \\gexec", timeout, gone=())
 
     def _ask(self, words: str, timeout: float, gone: tuple[str, ...] = _GONE) -> bytes:
         said, state = self._exchange(words, timeout)
@@ -88,9 +84,8 @@ class PsqlSession:
         said = self._dialogue.exchange(asked.encode(), mark.encode(), timeout=timeout)
         if said.ended:
             return said, ""
-        complaints, _, state = said.complaints.removesuffix(b"\n").rpartition(b"\n")
-        if not state:
-            found = (match[1] for match in _STATE.finditer(complaints))
-            # notices and warnings may stand before the error
-            state = next((each for each in found if not each.startswith(_NO_ERROR)), b"")
-        return Exchange(output=said.output, complaints=complaints, ended=False), state.decode("ascii", "replace")
+        complaints, _, stated = said.complaints.removesuffix(b"\n").rpartition(b"\n")
+        state = stated.decode("ascii", "replace")
+        if not state and (found := find_error(complaints.decode("utf-8", "replace"))):
+            state = found[0]
+        return Exchange(output=said.output, complaints=complaints, ended=False), state

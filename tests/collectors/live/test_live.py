@@ -4,7 +4,6 @@ import pytest
 
 from archives import use
 from pgstrata.collectors.live.counters import counters_period, counters_statement, reset_views, server_rates
-from pgstrata.collectors.live.group import group_files, throttled_seconds
 from pgstrata.collectors.live.horizon import read_horizon
 from pgstrata.collectors.live.host import HostReader
 from pgstrata.collectors.live.relations import (
@@ -322,40 +321,3 @@ def test_the_holder_of_the_oldest_snapshot_is_read():
     assert read_horizon(b"") is None
     with pytest.raises(ParseError, match="oldest snapshot"):
         read_horizon(b"demon\tx\t0\t\t1\t0\n")
-
-
-def test_limits_of_a_group_and_of_all_above_it_hold_for_a_process():
-    assert group_files("0::/system.slice/postgresql.service\n") == (
-        "/sys/fs/cgroup/system.slice/postgresql.service/cpu.stat",
-        "/sys/fs/cgroup/system.slice/cpu.stat",
-        "/sys/fs/cgroup/unified/system.slice/postgresql.service/cpu.stat",
-        "/sys/fs/cgroup/unified/system.slice/cpu.stat",
-    )
-    found = group_files("4:cpu,cpuacct:/docker/7\n5:memory:/docker/8\n0::/\n")
-    assert found == (
-        "/sys/fs/cgroup/cpu/docker/7/cpu.stat",
-        "/sys/fs/cgroup/cpu/docker/cpu.stat",
-        "/sys/fs/cgroup/cpu,cpuacct/docker/7/cpu.stat",
-        "/sys/fs/cgroup/cpu,cpuacct/docker/cpu.stat",
-    )
-
-
-@pytest.mark.parametrize("text", ["", "x", "0::", "0::relative", "0::/../../etc", "a:b:c:d", "0::/\n"])
-def test_strange_memberships_lead_nowhere(text):
-    assert group_files(text) == ()
-
-
-def test_withheld_cpu_time_is_read_of_both_versions():
-    second = b"usage_usec 5\nnr_throttled 2\nthrottled_usec 1500000\n"
-    first = b"nr_periods 10\nnr_throttled 3\nthrottled_time 2500000000\n"
-    assert throttled_seconds({"a": second, "b": first}) == pytest.approx(4.0)
-    assert throttled_seconds({"a": b"usage_usec 5\n"}) is None
-    assert throttled_seconds({}) is None
-
-
-def test_withheld_cpu_time_is_a_rate_of_the_host():
-    reader, path = HostReader(), "/sys/fs/cgroup/x/cpu.stat"
-    stat = {"/proc/stat": b"cpu  1 1 1 1 1 1 1 1\nctxt 5\nprocs_running 1\n"}
-    reader.read({**stat, path: b"throttled_usec 1000000\n"}, 1.0)
-    assert reader.read({**stat, path: b"throttled_usec 4000000\n"}, 3.0)["cpu_throttled"] == pytest.approx(1.5)
-    assert "cpu_throttled" not in reader.read({**stat, path: b"throttled_usec 0\n"}, 4.0), "another group"

@@ -1,12 +1,15 @@
+import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from pgstrata.collectors.plans import PlanExplainer, choose_statements, planned_with, render_script
+from pgstrata.collectors.plans import PlanExplainer, choose_statements, planned_with, render_part
 from pgstrata.drivers.pgbench.script import parse_statements
 from pgstrata.errors import SqlError
 from pgstrata.model.experiment import Protocol
 from pgstrata.model.query_plans import PlannedWith
+from pgstrata.ports.server import PartAnswer
 
 PLAN = "Index Scan using pk on t  (cost=0.29..8.31 rows=1 width=4)"
 
@@ -18,19 +21,12 @@ class FakeSql:
         self.broken = broken
         self.script = ""
 
-    def transcript(self, address, script):
+    def answers(self, address, parts):
         if self.broken:
             raise SqlError("no connection")
-        self.script = script
-        said, number = [], 0
-        lines = script.splitlines()
-        for place, line in enumerate(lines):
-            if line.startswith("\\echo pgstrata") and line.endswith(" plan"):
-                said.append(line.removeprefix("\\echo "))
-                bad = "bad" in "".join(lines[place : place + 4])
-                mark, number = said[-1].split()[:2]
-                said += [f"{mark} {number} error", "relation does not exist"] if bad else [PLAN]
-        return "\n".join(said)
+        self.script = "\n".join(parts)
+        failed = PartAnswer(error="relation does not exist", sqlstate="42P01")
+        return tuple(failed if "bad" in part else PartAnswer(output=f"{PLAN}\n") for part in parts)
 
 
 def explain(sql, script, version=180000, protocol=Protocol.PREPARED, settings=None):
@@ -52,10 +48,12 @@ def test_a_plan_is_kept_as_it_is_beside_its_statement():
 
 def test_no_constant_of_a_statement_or_its_plan_is_kept():
     class Sql(FakeSql):
-        def transcript(self, address, script):
-            told = super().transcript(address, script)
-            return told.replace(PLAN, f"Limit  (cost=0..1 rows=1)\n  ->  {PLAN}\n        Filter: (b = 'gehe\nim 7'::text)\n"
-                                      "        Workers Planned: 2\nJIT:\n  Functions: 5")  # fmt: skip
+        def answers(self, address, parts):
+            plan = (
+                f"Limit  (cost=0..1 rows=1)\n  ->  {PLAN}\n        Filter: (b = 'gehe\nim 7'::text)\n"
+                "        Workers Planned: 2\nJIT:\n  Functions: 5\n"
+            )
+            return tuple(replace(answer, output=plan) for answer in super().answers(address, parts))
 
     first, second, third = explain(
         Sql(), "SELECT a FROM t WHERE b = 'geheim'; SELECT a FROM t WHERE b = 4711; SELECT a FROM t WHERE b = :b;"
@@ -85,6 +83,34 @@ def test_what_cannot_be_explained_is_said_and_the_others_are_explained():
         "",
     ]
     assert [bool(plan.text) for plan in found] == [False, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("state", "said", "kept"),
+    [
+        ("42P01", 'relation "t2" does not exist', 'relation "t2" does not exist'),
+        ("22P02", 'invalid input syntax for type integer: "geheim"', "invalid input syntax for type integer: ?"),
+        ("22003", 'value "4711" is out of range for type integer', "value ? is out of range for type integer"),
+        ("42601", "syntax error at or near \"'geheim'\"", "syntax error at or near ?"),
+        ("42601", 'syntax error at or near "4711"', "syntax error at or near ?"),
+        ("57014", "canceling statement due to statement timeout", "canceling statement due to statement timeout"),
+    ],
+)
+def test_the_servers_error_is_kept_without_values(state, said, kept):
+    class Sql(FakeSql):
+        def answers(self, address, parts):
+            return tuple(PartAnswer(error=said, sqlstate=state) for _ in parts)
+
+    (plan,) = explain(Sql(), "SELECT a FROM t WHERE b = 'geheim';")
+    assert (plan.error, plan.text) == (kept, "")
+
+
+def test_a_statement_that_cannot_be_prepared_has_its_own_error_first():
+    sql = FakeSql()
+    explain(sql, "SELECT a FROM t; SELECT b FROM t;", version=120000)
+    prepared, executed = (sql.script.index(word) for word in ("PREPARE pgstrata_1", "EXECUTE pgstrata_1"))
+    assert prepared < executed
+    assert "\\if" not in sql.script
 
 
 def test_without_a_connection_every_statement_says_so():
@@ -127,8 +153,10 @@ def test_each_version_is_asked_in_its_own_way():
 def test_nothing_of_a_statement_is_ever_a_command_of_psql_and_nothing_may_write():
     script = "SELECT '\n\\! touch /tmp/x\n', $a$\\q$a$;\nUPDATE t SET a = 1;"
     asked = choose_statements(parse_statements(script, {}), PlannedWith.PARAMETERS)
-    text = render_script(asked, PlannedWith.PARAMETERS, 180000, "pgstrata-0123")
-    outside = "".join(text.split("$pgstrata_0123$")[::2])
+    text = "\n".join(
+        render_part(one, PlannedWith.PARAMETERS, 180000, place) for place, one in enumerate(asked)
+    )  # fmt: skip
+    outside = "".join(re.split(r"\$pgstrata[0-9]+\$", text)[::2])
     assert "touch" not in outside
     assert "UPDATE" not in outside
     assert text.count("BEGIN READ ONLY;") == text.count("ROLLBACK;") == len(asked) == 2

@@ -13,6 +13,7 @@ from typing import Final
 from pgstrata.app.explain import archive_facts
 from pgstrata.app.incidents import ArchivePast, explain_incident, read_memory
 from pgstrata.app.watching.hook import Hook, HookState
+from pgstrata.app.watching.lately import KEPT as KEPT_LATELY
 from pgstrata.app.watching.lately import Lately
 from pgstrata.diagnosis.live.detection import ADOPTED, LEARNED, STEP, Detector
 from pgstrata.diagnosis.live.memory import KEPT, Memory
@@ -103,12 +104,16 @@ class Alarms:
         # the last of minutes may not have ended yet
         self._newest = end - (1 if facts.detailed_since < end else _MINUTE)
         begin = end - ADOPTED - LEARNED
-        self._detector.past = ArchivePast(reader, facts)
+        self._detector.past = past = ArchivePast(reader, facts)
         for step in reader.steps(Span(begin=begin, end=end), STEP):
             if step.end <= begin + LEARNED:
                 self._detector.learn(step)
-            else:
+            elif step.end < end:
                 self._detector.see(step)
+        # a beginning is looked for second by second, and the step that was cut off goes on
+        lately = past.window(Span(begin=max(end - KEPT_LATELY, facts.detailed_since), end=end))
+        if lately is not None and lately.cell == 1:
+            self._lately.recall(reader.recorded(lately))
 
     @property
     def is_reading(self) -> bool:

@@ -21,6 +21,10 @@ from pgstrata.system.users import acting_as_itself
 
 LIMIT: Final = 60.0
 """Seconds after which the command is killed, with all that it started in its process group."""
+MOST_WAITING: Final = 20
+"""Calls that wait for those before them; of more, the oldest are left out."""
+_GRACE: Final = 5.0
+"""Seconds in which a command that was killed has to be gone."""
 _SHORTEST: Final = 4
 """Letters of a secret from which on a variable that contains it is left out; a shorter one may be part of any text."""
 _OURS: Final = ("PG",)
@@ -96,6 +100,10 @@ class Hook:
         if self._worker is None:
             self._worker = threading.Thread(target=self._work, name="on-incident", daemon=True)
             self._worker.start()
+        if self._asked.qsize() >= MOST_WAITING:
+            with suppress(queue.Empty):
+                self._asked.get_nowait()
+                self._fail(f"was not run once: {MOST_WAITING} calls wait for those before them")
         self._asked.put((state, begin, document))
 
     def tell_failures(self, tell: Callable[[str], None]) -> None:
@@ -116,9 +124,15 @@ class Hook:
 
     def _work(self) -> None:
         while (asked := self._asked.get()) is not None and not self._ended:
-            why = self._run(*asked)
+            try:
+                why = self._run(*asked)
+            except Exception as error:  # noqa: BLE001 - an error that ended the thread would never be told
+                why = f"could not be run ({type(error).__name__}: {error})"
             if why:
-                self._failed.put(f"the command of --on-incident failed: {self._words[0]} {why}; recording goes on")
+                self._fail(why)
+
+    def _fail(self, why: str) -> None:
+        self._failed.put(f"the command of --on-incident failed: {self._words[0]} {why}; recording goes on")
 
     def _run(self, state: HookState, begin: int, document: str) -> str:
         """Why a call failed; empty where it did not."""
@@ -139,10 +153,11 @@ class Hook:
             return f"could not be started ({error.strerror or error})" if isinstance(error, OSError) else str(error)
         self._running = process
         try:
-            process.communicate(document.encode(), timeout=self._limit)
+            # names of folders need not be text
+            process.communicate(document.encode("utf-8", "replace"), timeout=self._limit)
         except subprocess.TimeoutExpired:
             _kill(process)
-            process.communicate()
+            _leave(process)
             return f"was killed after {self._limit:.0f} s"
         finally:
             self._running = None
@@ -156,3 +171,12 @@ def _shows(value: str, secret: str) -> bool:
 def _kill(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _leave(process: subprocess.Popen[bytes]) -> None:
+    """The rest of its input is not written: a child that has left its process group may hold it and never read."""
+    with suppress(OSError):
+        if process.stdin is not None:
+            process.stdin.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE)

@@ -9,8 +9,8 @@ from threading import Event, Lock, Thread
 from typing import Final, Protocol
 
 from pgstrata.app.site import open_site
-from pgstrata.collectors.live.group import group_files
-from pgstrata.collectors.live.host import FILES, HostReader
+from pgstrata.collectors.live.group import MOUNTS, find_group
+from pgstrata.collectors.live.host import FILES, STATUSES, HostReader, find_contained
 from pgstrata.collectors.live.log import MOST, LogPlace, LogReader
 from pgstrata.collectors.live.logged_plans import LoggedPlan
 from pgstrata.errors import HostFileError, HostNotFitError, PgstrataError
@@ -110,12 +110,15 @@ class OpenedHostFeed:
     Args:
         host: this machine, or another one behind a connection.
         passed: seconds of a clock that never jumps.
+        contained: whether the server may run in a container there, where its processes have other ids.
     """
 
     host: Host
     passed: Callable[[], float]
+    contained: bool = False
+    _process: tuple[int, int | None] = (0, None)
     _counters: HostReader = field(default_factory=HostReader)
-    _groups: tuple[str, ...] = ()
+    _group: tuple[str, ...] = ()
     _place: LogPlace | None = None
     _log: _LogTail | None = None
 
@@ -128,25 +131,42 @@ class OpenedHostFeed:
         return self._log is not None
 
     def runs(self, backend: int) -> bool:
-        path = f"/proc/{backend}/cmdline"
-        return b"postgres" in self.host.read_files((path,)).get(path, b"")
+        return self._find_process(backend) is not None
+
+    def _find_process(self, backend: int) -> int | None:
+        """The id there of a process of a server's."""
+        if self._process[0] != backend or self._process[1] is None:
+            path = f"/proc/{backend}/cmdline"
+            found = backend if b"postgres" in self.host.read_files((path,)).get(path, b"") else None
+            if found is None and self.contained:
+                found = find_contained(self.host.read_matching(STATUSES), backend)
+            self._process = (backend, found)
+        return self._process[1]
 
     def aim(self, place: LogPlace) -> None:
+        process = self._find_process(place.backend)
+        self._group = () if process is None else self._find_group(process)
         if place == self._place and self._log is not None:
             return
         self._place = place
-        membership = f"/proc/{place.backend}/cgroup"
-        self._groups = group_files(self.host.read_files((membership,)).get(membership, b"").decode("utf-8", "replace"))
-        try:
-            self._log = self._find_log(place)
-        except PgstrataError:
-            self._log = None
+        self._log = None
+        # in a container, its log has a path of its own
+        if process == place.backend or not self.contained:
+            with suppress(PgstrataError):
+                self._log = self._find_log(place)
 
     def read(self, moment: int) -> HostSecond:
-        rates = self._counters.read(self.host.read_files((*FILES, *self._groups)), self.passed()) or {}
-        events = self._read_log(moment)
+        rates = self._counters.read(self.host.read_files((*FILES, *self._group)), self.passed()) or {}
+        events = (*(replace(each, moment=moment) for each in self._counters.events), *self._read_log(moment))
         plans = self._log.take_plans() if self._log is not None else ()
         return HostSecond(rates=rates, seconds=self._counters.seconds, events=events, plans=plans)
+
+    def _find_group(self, backend: int) -> tuple[str, ...]:
+        """Files of the control group that can be read: a limit may be set, and a server be moved, at any time."""
+        membership = f"/proc/{backend}/cgroup"
+        said = self.host.read_files((membership, MOUNTS))
+        memberships, mounts = (said.get(path, b"").decode("utf-8", "replace") for path in (membership, MOUNTS))
+        return tuple(self.host.read_files(find_group(memberships, mounts).files))
 
     def _read_log(self, moment: int) -> tuple[ArchiveEvent, ...]:
         if self._log is None:
@@ -260,7 +280,7 @@ class RemoteHostFeed:
 
     def _open(self) -> OpenedHostFeed:
         site = self._stack.enter_context(open_site(self._destination))
-        return OpenedHostFeed(site.transport, self._passed)
+        return OpenedHostFeed(site.transport, self._passed, contained=True)
 
     def _run(self) -> None:
         wait = 1.0
@@ -304,5 +324,6 @@ def require_host(feed: HostFeed, backend: int) -> None:
         raise HostNotFitError(
             f"the server does not run on {feed.name}: its process {backend} is not there",
             where="--host",
-            remedy="name the machine on which the server runs; of a server in a container, leave --host out",
+            remedy="name the machine on which the server runs; if servers in several containers there cannot be told "
+            "apart, leave --host out",
         )

@@ -27,6 +27,13 @@ class Lately:
         self._seconds: deque[RecordedSecond] = deque()
         self._open: list[RecordedSecond] = []
 
+    def recall(self, seconds: Iterable[RecordedSecond]) -> None:
+        """What an archive has of the seconds before the first that is added, in order; an open step goes on."""
+        self._seconds.extend(seconds)
+        if self._seconds:
+            last = self._seconds[-1].moment
+            self._open = [each for each in self._seconds if self._end_of(each) > last]
+
     def add(self, second: RecordedSecond) -> LoadStep | None:
         """A second; the step that ends with it, or that ended before it unseen."""
         if self._seconds and second.moment <= self._seconds[-1].moment:

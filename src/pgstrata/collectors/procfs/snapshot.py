@@ -90,8 +90,19 @@ def find_disks(lines: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
     Raises:
         ParseError: a line has an unknown shape.
     """
-    found = {device.name: device.counters for device in read_block_devices(lines)}
-    return {name: disk for name, disk in found.items() if not _NOT_PHYSICAL.match(name) and not _is_part(name, found)}
+    return {device.name: device.counters for device in whole_disks(lines)}
+
+
+def whole_disks(lines: Iterable[str]) -> tuple[BlockDevice, ...]:
+    """Each whole physical device in lines of /proc/diskstats.
+
+    Raises:
+        ParseError: a line has an unknown shape.
+    """
+    found = {device.name: device for device in read_block_devices(lines)}
+    return tuple(
+        device for name, device in found.items() if not _NOT_PHYSICAL.match(name) and not _is_part(name, found)
+    )
 
 
 def read_block_devices(lines: Iterable[str]) -> Iterator[BlockDevice]:

@@ -77,7 +77,7 @@ def parse_profile(text: bytes, window: Window) -> Sampled:
     if lost := _doubt_looks(looks, window):
         return Sampled(remarks=(lost,))
     profile = _subtract(looks[0], looks[-1])
-    if profile is not None and profile.hertz < ACTIVITY_HERTZ:
+    if profile.hertz < ACTIVITY_HERTZ:
         return Sampled(remarks=(Reason(code="samples_missing", how="rare", value=profile.hertz),))
     return Sampled(waits=profile)
 

@@ -34,6 +34,7 @@ FEW_SAMPLES: Final = 100
 """Samples of a comparison window below which a statement may have been there unseen."""
 _SELDOM: Final = 0.1
 """Load and calls per transaction before, as shares of those of the window, up to which a statement is new."""
+_TENTH_MORE: Final = 1.1
 _RUNNING_PART: Final = 0.2
 """Least share of the extra load that the event itself has for that."""
 
@@ -271,3 +272,11 @@ def wait_evidence(case: Case, *events: str) -> tuple[Evidence | None, ...]:
 def rate_evidence(case: Case, *names: str) -> tuple[Evidence | None, ...]:
     """Figures of server or host that are known."""
     return tuple(evidence(EvidenceCode.RATE, case.rate(name), name) for name in names)
+
+
+def changed_evidence(case: Case, *names: str) -> tuple[Evidence | None, ...]:
+    """The same of those that changed by a tenth at least."""
+    known = ((name, case.rate(name)) for name in names)
+    return rate_evidence(
+        case, *(name for name, pair in known if pair is not None and not 1 / _TENTH_MORE < pair.ratio < _TENTH_MORE)
+    )

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pgstrata.model.archive import COMMITS, HOST_RATES, SERVER_RATES
+from pgstrata.model.archive import AROUND_RATES, COMMITS, SERVER_RATES
 from pgstrata.model.association import ArchiveSeries, Association, Associations
 from pgstrata.model.attribution import ValueInterval
 from pgstrata.stats.association import (
@@ -116,7 +116,7 @@ def _prepare(series: ArchiveSeries, seen: np.ndarray) -> _Prepared:
     load = {event: np.asarray(counts, dtype=np.float64) / looks for event, counts in series.load.items()}
     rates = {
         name: np.where(seen, np.asarray(series.rates[name], dtype=np.float64), np.nan)
-        for name in (*SERVER_RATES, *HOST_RATES)
+        for name in (*SERVER_RATES, *AROUND_RATES)
         if name in series.rates
     }
     return _Prepared(

@@ -12,6 +12,7 @@ from pgstrata.diagnosis.live.case import (
     WRITE_EVENTS,
     Case,
     Pair,
+    changed_evidence,
     evidence,
     rate_evidence,
     wait_evidence,
@@ -85,14 +86,16 @@ def _kind(case: Case) -> tuple[CauseKind, tuple[Evidence | None, ...]]:
     if used is None:
         return CauseKind.DEMAND if case.has_more_demand else CauseKind.CPU, ()
     stolen, others = case.rate("host_steal_cpu"), other_tasks(case)
-    busy = rate_evidence(case, *CPUS[:2])
+    busy, limit = rate_evidence(case, *CPUS[:2]), changed_evidence(case, "cpu_limit")
     if stolen is not None and stolen.difference >= max(_STOLEN, _STOLEN * used.value):
         return CauseKind.STOLEN_CPU, rate_evidence(case, "host_steal_cpu")
     if is_throttled(case):
-        return CauseKind.CPU_LIMIT, rate_evidence(case, THROTTLED, "cpu_stalled", *CPUS[:2])
+        return CauseKind.CPU_LIMIT, (
+            *rate_evidence(case, THROTTLED), *limit, *rate_evidence(case, "cpu_stalled", *CPUS[:2])
+        )  # fmt: skip
     if others is not None and (are_more(others) or is_crowded(case, others)) and used.value > _FELL * used.reference:
         return CauseKind.NEIGHBOUR, (evidence(EvidenceCode.OTHERS, others), *busy)
-    limited = rate_evidence(case, "cpu_stalled", *CPUS[:2])
+    limited = (*limit, *rate_evidence(case, "cpu_stalled", *CPUS[:2]))
     if used.value < _FELL * used.reference:
         return CauseKind.CPU_LIMIT, limited
     expected = case.growth * used.reference
@@ -113,7 +116,8 @@ def _memory(case: Case) -> Iterator[Cause]:
     if stalled is None or stalled.value < max(_MEMORY, _MEMORY_MORE * stalled.reference):
         return
     load = case.extra_on(RUNNING, *READ_EVENTS, *WRITE_EVENTS)
-    told = rate_evidence(case, "memory_stalled", "memory_available", "page_faults")
+    own = changed_evidence(case, "group_memory_stalled", "memory_limit_reached")
+    told = (*rate_evidence(case, "memory_stalled"), *own, *rate_evidence(case, "memory_available", "page_faults"))
     yield case.cause(CauseKind.MEMORY, load, *told)
 
 

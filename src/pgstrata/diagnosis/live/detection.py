@@ -256,8 +256,8 @@ class Detector:
         base = self._measures[number].base
         assert base is not None
         values = np.array([math.nan if score is None else score.value for _, score in scores])
-        shift = max(REFERENCE, float(np.nanmedian(values[-slow:])))
-        return find_beginning(values, shift, base.scale**2)
+        known = [score.value for _, score in scores[-slow:] if score is not None]
+        return find_beginning(values, max(REFERENCE, float(np.median(known or [0.0]))), base.scale**2)
 
     def _before(self, moment: int) -> int:
         return min(moment, max(self._resumed, moment - max(BEFORE, 10 * self.step)))

@@ -25,7 +25,7 @@ from pgstrata.diagnosis.live.onset import find_onset
 from pgstrata.diagnosis.live.plans import compare_seen_plans
 from pgstrata.diagnosis.live.relations import change_relations
 from pgstrata.diagnosis.live.statements import change_calls
-from pgstrata.model.archive import HOST_RATES, SERVER_RATES, ArchiveWindow, Blocking, SessionClass
+from pgstrata.model.archive import AROUND_RATES, SERVER_RATES, ArchiveWindow, Blocking, SessionClass
 from pgstrata.model.explanation import Courses, Explanation, Outcome, RootBlocker, WindowFacts
 from pgstrata.stats.ranks import FloatArray
 
@@ -45,7 +45,9 @@ def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow
     return _explain(value, reference, whole, _Setting(cutting=choose_cutting(value, reference)))
 
 
-def explain_runs(value: ArchiveWindow, reference: ArchiveWindow, *, effect: float, paced: bool) -> Explanation:
+def explain_runs(
+    value: ArchiveWindow, reference: ArchiveWindow, *, effect: float, paced: bool, blocks: tuple[int, ...] = ()
+) -> Explanation:
     """The same of two environments, each cell of which is a run.
 
     What a block does to both of its runs is no difference: runs are paired.
@@ -55,9 +57,12 @@ def explain_runs(value: ArchiveWindow, reference: ArchiveWindow, *, effect: floa
         reference: those of another one, in the same blocks and order.
         effect: relative change below which nothing is said to have changed.
         paced: whether transactions begin at a fixed rate. Otherwise more of them come because each takes less time.
+        blocks: numbers of the blocks of the runs, for charts.
     """
     cutting = Cutting(lengths=(1, 1), memory=value.cell, paired=True)
-    return _explain(value, reference, None, _Setting(cutting=cutting, effect=effect, closed=not paced, timed=False))
+    setting = _Setting(cutting=cutting, effect=effect, closed=not paced, timed=False)
+    ours, theirs = (replace(make_courses(window), blocks=blocks) for window in (value, reference))
+    return replace(_explain(value, reference, None, setting), courses=ours, reference_courses=theirs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +101,7 @@ def _explain(
         blockers=find_blockers(value, reference),
         calls=calls,
         server=rate_changes(SERVER_RATES, value, reference, cutting),
-        host=rate_changes(HOST_RATES, value, reference, cutting),
+        host=rate_changes(AROUND_RATES, value, reference, cutting),
         background=split_background(value, reference, cutting),
         courses=make_courses(whole or value),
         onset=find_onset(whole, value.span, cutting) if whole is not None and told else None,

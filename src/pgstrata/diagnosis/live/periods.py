@@ -12,7 +12,7 @@ from pgstrata.diagnosis.live.load import split_background, split_load
 from pgstrata.diagnosis.live.relations import change_relations
 from pgstrata.diagnosis.live.statements import change_calls
 from pgstrata.diagnosis.live.uses import change_uses
-from pgstrata.model.archive import HOST_RATES, SERVER_RATES, ArchiveWindow, UseCourses
+from pgstrata.model.archive import AROUND_RATES, SERVER_RATES, ArchiveWindow, UseCourses
 from pgstrata.model.courses import COURSES
 from pgstrata.model.explanation import Change
 from pgstrata.model.periods import Periods, Total
@@ -36,7 +36,7 @@ def compare_periods(
     throughput, load, time = main_changes(value, reference, cutting)
     split = split_load(value, reference, cutting)
     server = rate_changes(SERVER_RATES, value, reference, cutting)
-    host = rate_changes(HOST_RATES, value, reference, cutting)
+    host = rate_changes(AROUND_RATES, value, reference, cutting)
     return Periods(
         window=window_facts(value),
         comparison=window_facts(reference),

@@ -13,7 +13,7 @@ import numpy as np
 from pgstrata.diagnosis.live.changes import throughput_of
 from pgstrata.diagnosis.live.explain import find_blockers, make_courses, window_facts
 from pgstrata.diagnosis.live.relations import per_second
-from pgstrata.model.archive import HOST_RATES, SERVER_RATES, ArchiveWindow
+from pgstrata.model.archive import AROUND_RATES, SERVER_RATES, ArchiveWindow
 from pgstrata.model.attribution import Part
 from pgstrata.model.profile import LoadShare, Profile
 
@@ -40,7 +40,7 @@ def profile(window: ArchiveWindow) -> Profile:
         counted=window.counted,
         rates=tuple(
             (name, float(np.nanmean(window.rates[name])))
-            for name in (*SERVER_RATES, *HOST_RATES)
+            for name in (*SERVER_RATES, *AROUND_RATES)
             if name in window.rates
         ),
         blockers=find_blockers(window, replace(window, blocked={})),

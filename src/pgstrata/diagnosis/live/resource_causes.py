@@ -14,6 +14,7 @@ from pgstrata.diagnosis.live.case import (
     WRITE_EVENTS,
     Case,
     Pair,
+    changed_evidence,
     evidence,
     is_one_of,
     rate_evidence,
@@ -106,7 +107,7 @@ def disk_causes(case: Case, work: Work) -> Iterator[Cause]:
     if not (reads_more(work) or touches_more(work)):
         events = (*READ_EVENTS, *WRITE_EVENTS, *events)
     load, wal_load = case.extra_on(*events), case.extra_on(*WAL_EVENTS)
-    host = rate_evidence(case, "disk_await", "io_stalled")
+    host = (*rate_evidence(case, "disk_await", "io_stalled"), *changed_evidence(case, "group_io_stalled"))
     if load >= _BOTH * case.extra:
         if wal_load >= _BOTH * case.extra:
             load, events = load + wal_load, (*events, *WAL_EVENTS)

@@ -82,12 +82,11 @@ def locate(whole: ArchiveWindow, since: int, upto: int, *, ends: bool = False) -
         return None
     excess = np.where(known, load - load[usual].sum() / throughput[usual].sum() * throughput, np.nan)
     searched = excess[first:] if not ends else excess[:last]
-    known_part = searched[np.isfinite(searched)]
-    if not known_part.size:
-        return None
     rest = excess[usual]
     variance = float(rest.var()) * memory_of(rest)
     found = _find(searched, variance) if not ends else _find_end(searched, variance)
+    if found is None:
+        return None
     offset = first if not ends else 0
     place, low, high = (
         whole.span.begin + (offset + each) * whole.cell for each in (found.place, found.low, found.high)
@@ -95,15 +94,18 @@ def locate(whole: ArchiveWindow, since: int, upto: int, *, ends: bool = False) -
     return place, low, high
 
 
-def _find(searched: FloatArray, variance: float) -> Beginning:
-    shift = float(np.nanmean(searched[-max(3, searched.size // 2) :]))
-    return find_beginning(searched, shift or 1e-9, variance)
+def _find(searched: FloatArray, variance: float) -> Beginning | None:
+    """None where nothing is known of the last half, which says how large the shift is."""
+    shifted = searched[-max(3, searched.size // 2) :]
+    known = shifted[np.isfinite(shifted)]
+    return find_beginning(searched, float(known.mean()) or 1e-9, variance) if known.size else None
 
 
-def _find_end(searched: FloatArray, variance: float) -> Beginning:
+def _find_end(searched: FloatArray, variance: float) -> Beginning | None:
     """The same in the other order of time."""
-    found = _find(searched[::-1], variance)
-    size = searched.size
+    found, size = _find(searched[::-1], variance), searched.size
+    if found is None:
+        return None
     return Beginning(place=size - found.place, low=size - found.high, high=size - found.low)
 
 

@@ -18,7 +18,9 @@ REFERENCE: Final = math.log(1 / 0.8) / 2
 _STEPS: Final = 3
 """At least three steps alarm together, however steady a series is."""
 CLIP: Final = 2.5
-"""What one step can add is this part of the threshold."""
+"""The threshold is at least so many times what one step can add."""
+_TAILED_CLIP: Final = 4.0
+"""The same where tails are heavy, if the threshold is then so much smaller that a small shift is found sooner."""
 _SMALL_PART: Final = 0.8
 """Part of the false alarms that the rule for small shifts may raise; the one for large shifts has the rest."""
 _LONGER: Final = 3
@@ -33,10 +35,17 @@ class Rule:
 
     reference: float
     threshold: float
+    steps: float = CLIP
+    """At least so many steps alarm together."""
 
     @property
     def clip(self) -> float:
-        return self.threshold / CLIP
+        return self.threshold / self.steps
+
+    @property
+    def delay(self) -> float:
+        """Steps until it alarms at that shift."""
+        return max(self.steps, self.threshold / self.reference)
 
     def smallest(self, scale: float, steps: int) -> float:
         """The shift, as a logarithm, that 95 % of stretches of so many steps are found at."""
@@ -157,7 +166,13 @@ class Usual:
         """A rule for that reference with a part of the false alarms."""
         length = self._length / part
         least = self._plain_rule(scale, reference, length).threshold
-        return Rule(reference=reference, threshold=tail_threshold(values, reference, length, least, CLIP))
+        rule = Rule(reference=reference, threshold=tail_threshold(values, reference, length, least, CLIP))
+        # large shifts, for which the other rule is, alarm soon in any case
+        if rule.threshold <= least or reference > self._reference:
+            return rule
+        threshold = tail_threshold(values, reference, length, least, _TAILED_CLIP)
+        tailed = Rule(reference=reference, threshold=threshold, steps=_TAILED_CLIP)
+        return min(rule, tailed, key=lambda each: each.delay)
 
     def back(self, shift: float) -> Rule:
         """The rule for the return to what is usual of a series that is shifted by so much; there is a base."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.model.archive import (
+    GROUP_RATES,
     HOST_RATES,
     RELATION_COUNTERS,
     RELATION_FIELDS,
@@ -34,8 +35,10 @@ from pgstrata.model.archive import (
 from pgstrata.model.association import ArchiveSeries
 from pgstrata.model.incidents import LoadStep
 from pgstrata.model.query_plans import SeenPlan
+from pgstrata.ports.recording import RecordedSecond
 from pgstrata.store.archives.plans import read_plans
 from pgstrata.store.archives.plausible import LATEST, check_count, check_number, take, too_many
+from pgstrata.store.archives.recorded import USES, read_recorded
 from pgstrata.store.archives.schema import COARSE, DETAILED, UNKNOWN, ImplausibleError, read_archive
 from pgstrata.store.archives.series import read_load
 from pgstrata.store.archives.steps import read_steps
@@ -59,7 +62,6 @@ STEP: Final = 10
 """Seconds of a step of series that are read by the second."""
 _COLUMNS: Final = "kind, database, role, application, state, wait_type, event"
 _LIMITS: Final = "limits"
-_USES: Final = ("calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes")
 _INSIDE: Final = (
     "i.moment >= :begin AND i.moment < :end + 7200 "
     "AND i.moment - i.seconds / 2 >= :begin AND i.moment - i.seconds / 2 < :end"
@@ -134,7 +136,7 @@ class ArchiveReader:
             cell=cell,
             looks=looks,
             sessions=sessions,
-            rates={**read.rates("server", SERVER_RATES), **read.rates("host", HOST_RATES)},
+            rates=read.all_rates(),
             blocked=read.blocked(),
             statements=uses,
             counted=counted,
@@ -146,6 +148,10 @@ class ArchiveReader:
             events=read.events(),
             gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
         )
+
+    def recorded(self, window: ArchiveWindow) -> tuple[RecordedSecond, ...]:
+        """What is known of each second of a window that was read in cells of a second."""
+        return tuple(read_recorded(self._connection, window))
 
     def series(self, span: Span, facts: ArchiveFacts) -> ArchiveSeries:
         """Load by wait event and rates of a span in steps of 10 s, of a minute where it is longer than a day or old.
@@ -166,7 +172,7 @@ class ArchiveReader:
             unit=unit,
             looks=read.looks(),
             load=read_load(self._connection, size, whole, step),
-            rates={**read.rates("server", SERVER_RATES), **read.rates("host", HOST_RATES)},
+            rates=read.all_rates(),
         )
 
     def table(self, name: str, span: Span, facts: ArchiveFacts, *, by_minute: bool) -> ArchiveTable:
@@ -256,6 +262,10 @@ class _Read:
         )
         return dict(self._rows(query))
 
+    def all_rates(self) -> Mapping[str, tuple[float, ...]]:
+        tables = (("server", SERVER_RATES), ("host", HOST_RATES), ("group", GROUP_RATES))
+        return {name: values for table, columns in tables for name, values in self.rates(table, columns).items()}
+
     def rates(self, table: str, columns: tuple[str, ...]) -> Mapping[str, tuple[float, ...]]:
         means = ", ".join(
             f"sum({name} * seconds) / sum(CASE WHEN {name} IS NOT NULL THEN seconds END)" for name in columns
@@ -290,7 +300,7 @@ class _Read:
         """Sums of all intervals whose middle is in the window, the seconds that they cover, transactions in these."""
         ends = "sum(i.seconds), min(i.moment - i.seconds), max(i.moment)"
         ((seconds, first, last),) = self._rows(f"SELECT {ends} FROM statement_interval i WHERE {_INSIDE}")
-        sums = ", ".join(f"sum(u.{name})" for name in _USES)
+        sums = ", ".join(f"sum(u.{name})" for name in USES)
         for each in filter(None, (seconds, first, last)):
             check_number(each, "length of an interval")
         query = (
@@ -317,7 +327,7 @@ class _Read:
         seconds = [0.0] * self.number
         for place, covered in self._rows(f"SELECT place, sum(seconds) FROM ({ranked}) GROUP BY 1"):
             seconds[place] = check_number(covered, "length of an interval")
-        sums = ", ".join(f"sum(u.{name})" for name in _USES)
+        sums = ", ".join(f"sum(u.{name})" for name in USES)
         known = self._rows("SELECT id, key FROM statement")
         wanted = {number: key for number, key in known if key in keys}
         query = (
@@ -327,7 +337,7 @@ class _Read:
         found = {key: [StatementUse()] * self.number for key in keys}
         for place, number, *values in self._rows(query):
             checked = [check_number(value, "counter of a statement") for value in values]
-            found[wanted[number]][place] = StatementUse(**dict(zip(_USES, checked, strict=True)))
+            found[wanted[number]][place] = StatementUse(**dict(zip(USES, checked, strict=True)))
         return UseCourses(seconds=tuple(seconds), uses={key: tuple(cells) for key, cells in found.items()})
 
     def relations(self) -> tuple[Mapping[Relation, RelationUse], float | None]:

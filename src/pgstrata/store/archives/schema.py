@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.errors import ArchiveError, DiskFullError, ExitCode
-from pgstrata.model.archive import HOST_RATES, RELATION_FIELDS, SERVER_RATES
+from pgstrata.model.archive import GROUP_RATES, HOST_RATES, RELATION_FIELDS, SERVER_RATES
 from pgstrata.store.database import connect, reading
 from pgstrata.store.failures import is_damage, is_disk_full
 from pgstrata.system.files import is_full
@@ -149,8 +149,12 @@ CREATE TABLE plan (
     problem TEXT NOT NULL,
     PRIMARY KEY (moment, statement, source, shape)
 ) STRICT, WITHOUT ROWID"""
-"""Came later than the format: archives that are older have none until a recorder goes on with them."""
 _PLANS_INDEX: Final = "CREATE INDEX plan_statement ON plan (statement, moment)"
+_LATER: Final = {
+    "plan": (_PLANS, _PLANS_INDEX),
+    **{name: (_rates_table(name, GROUP_RATES).rstrip(";\n"),) for name in ("group_second", "group_minute")},
+}
+"""Tables that came later than the format, with their indexes: older archives have none until a recorder goes on."""
 
 
 def _unfit(path: Path) -> ArchiveError:
@@ -170,8 +174,9 @@ def open_archive(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {FORMAT};COMMIT")
-        if not _check(connection, path):
-            connection.executescript(f"BEGIN;{_PLANS};{_PLANS_INDEX};COMMIT")
+        if missing := _check(connection, path):
+            made = ";".join(text for name in missing for text in _LATER[name])
+            connection.executescript(f"BEGIN;{made};COMMIT")
         for pragma in _WRITING:
             connection.execute(f"PRAGMA {pragma}")
     except BaseException:
@@ -187,8 +192,8 @@ def read_archive(folder: Path) -> Iterator[sqlite3.Connection]:
     with archive_errors(folder), reading(path.absolute(), _unfit, _missing) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
         _limit_work(connection, path)
-        if not _check(connection, path):
-            connection.execute(_PLANS.replace("TABLE", "TEMP TABLE", 1))
+        for name in _check(connection, path):
+            connection.execute(_LATER[name][0].replace("TABLE", "TEMP TABLE", 1))
         connection.execute("BEGIN")
         yield connection
 
@@ -205,8 +210,8 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
     return {text for (text,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether there is a table of plans, too; ArchiveError where a table is missing or differs."""
+def _check(connection: sqlite3.Connection, path: Path) -> tuple[str, ...]:
+    """Which of `_LATER` are missing; ArchiveError where another table is missing, or one differs."""
     (number,) = connection.execute("PRAGMA user_version").fetchone()
     if number > FORMAT:
         raise ArchiveError(
@@ -220,11 +225,13 @@ def _check(connection: sqlite3.Connection, path: Path) -> bool:
             where=str(path),
             remedy="record into another folder; read this one with the pgstrata that recorded it",
         )
-    wanted = {*filter(None, map(str.strip, _SCHEMA.split(";"))), _PLANS_INDEX}
+    indexes = (text for _, *texts in _LATER.values() for text in texts)
+    wanted = {*filter(None, map(str.strip, _SCHEMA.split(";"))), *indexes}
     # a view in the place of a table might never end
     sound = _tables(connection).issuperset(each for each in wanted if each.startswith("CREATE TABLE"))
-    plans = [text for (text,) in connection.execute("SELECT sql FROM sqlite_schema WHERE lower(name) = 'plan'")]
-    if number < 1 or not sound or plans not in ([], [_PLANS]):
+    query = "SELECT sql FROM sqlite_schema WHERE lower(name) = ?"
+    later = {name: [text for (text,) in connection.execute(query, (name,))] for name in _LATER}
+    if number < 1 or not sound or any(texts not in ([], [_LATER[name][0]]) for name, texts in later.items()):
         raise _damaged(path.parent, "a table is missing or has other columns")
     query = "SELECT type, name, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL"
     for kind, name, text in connection.execute(query):
@@ -234,7 +241,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> bool:
                 where=str(path),
                 remedy="drop it; what you add belongs into a database of your own, to which you attach this one",
             )
-    return bool(plans)
+    return tuple(name for name, texts in later.items() if not texts)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from pgstrata.model.archive import HOST_RATES, RELATION_FIELDS, SERVER_RATES, ArchiveFacts, Span
+from pgstrata.model.archive import GROUP_RATES, HOST_RATES, RELATION_FIELDS, SERVER_RATES, ArchiveFacts, Span
 from pgstrata.store.archives.schema import COARSE, DETAILED
 
 _MINUTE: Final = 60
@@ -83,6 +83,7 @@ _TABLES: Final = {
     ),
     "server": _rates("server", SERVER_RATES),
     "host": _rates("host", HOST_RATES),
+    "group": _rates("group", GROUP_RATES),
     "statements": _Definition(
         columns=(
             *_wholes("moment"),

@@ -7,14 +7,14 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Final
 
-from pgstrata.model.archive import HOST_RATES, RELATION_COUNTERS, RELATION_FIELDS, SERVER_RATES
+from pgstrata.model.archive import GROUP_RATES, HOST_RATES, RELATION_COUNTERS, RELATION_FIELDS, SERVER_RATES
 from pgstrata.store.database import transaction
 
 MINUTE: Final = 60
 HOUR: Final = 3600
 _COARSE_INTERVAL: Final = 600
-_SECONDS: Final = ("look_second", "session_second", "blocked_second", "server_second", "host_second")
-_MINUTES: Final = ("look_minute", "session_minute", "blocked_minute", "server_minute", "host_minute")
+_SECONDS: Final = ("look_second", "session_second", "blocked_second", "server_second", "host_second", "group_second")
+_MINUTES: Final = ("look_minute", "session_minute", "blocked_minute", "server_minute", "host_minute", "group_minute")
 _ALL: Final = (
     *_SECONDS,
     *_MINUTES,
@@ -112,6 +112,7 @@ _SUMS: Final = (
     ),
     _sum_rates("server", SERVER_RATES),
     _sum_rates("host", HOST_RATES),
+    _sum_rates("group", GROUP_RATES),
 )
 
 

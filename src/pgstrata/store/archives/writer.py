@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 from pgstrata.errors import ArchiveError
 from pgstrata.model.archive import (
+    GROUP_RATES,
     HOST_RATES,
     RELATION_FIELDS,
     SERVER_RATES,
@@ -129,8 +130,10 @@ class ArchiveWriter:
         self._put_rates("server_second", SERVER_RATES, moment, seconds, rates)
 
     def add_host(self, moment: int, seconds: float, rates: Mapping[str, float]) -> None:
-        """The same of its host."""
+        """The same of its host, and of the control group that it runs in."""
         self._put_rates("host_second", HOST_RATES, moment, seconds, rates)
+        if not rates.keys().isdisjoint(GROUP_RATES):
+            self._put_rates("group_second", GROUP_RATES, moment, seconds, rates)
 
     def add_counted(self, moment: int, counted: Counted) -> None:
         """What was counted of statements in the seconds before `moment`."""
