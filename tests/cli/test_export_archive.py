@@ -5,6 +5,7 @@ import importlib.util
 import io
 import os
 import sqlite3
+import stat
 import sys
 from contextlib import closing
 
@@ -13,6 +14,8 @@ import pytest
 from archives import BLOCKER, START, Second, behind, make_archive, planned, session, use
 from pgstrata.app import export_archive as exporting
 from pgstrata.app.export_archive import ArchiveWishes, export_archive
+from pgstrata.app.open_report import write_shown
+from pgstrata.app.report import write_page
 from pgstrata.errors import DiskFullError, UsageError
 from pgstrata.model.archive import (
     HOST_RATES,
@@ -24,6 +27,7 @@ from pgstrata.model.archive import (
     Relation,
     RelationUse,
 )
+from pgstrata.report.blocks.model import Document
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.store.archives.schema import ARCHIVE
 from pgstrata.store.archives.thinning import Keep
@@ -31,7 +35,7 @@ from program import pgstrata
 
 NASTY = 'a,"b"\r=cmd|x\u2028\x1b[31m\ndrop'
 TABLES = (
-    "looks", "sessions", "server", "host", "statements", "blocked", "relations", "horizon", "plans", "events", "texts",
+    "looks", "sessions", "server", "host", "group", "statements", "blocked", "relations", "horizon", "plans", "events", "texts",
 )  # fmt: skip
 WAITING = session("20", "Lock/tuple", application=NASTY)
 
@@ -269,3 +273,40 @@ def test_a_damaged_archive_leaves_no_folder(tmp_path):
     assert "damaged" in done.stderr
     assert not (tmp_path / "a-export").exists()
     assert "Traceback" not in done.stderr, sys.version
+
+
+@pytest.fixture
+def _open_umask():
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.usefixtures("_open_umask")
+def test_what_is_written_from_an_archive_is_for_its_owner_only_whatever_the_umask(archive, tmp_path):
+    found = export_archive(archive / "a", "csv", tmp_path / "tables", ArchiveWishes())
+    assert mode_of(found.output) == 0o700
+    assert {mode_of(file) for file in found.output.iterdir()} == {0o600}
+    for command in (("window", "a"), ("incidents", "a"), ("explain", "a", "--from", f"@{START + 60}")):
+        page = tmp_path / f"{command[0]}.html"
+        page.touch()
+        done = pgstrata(archive, *command, "--report", str(page))
+        assert done.returncode == 0, done.stderr
+        assert mode_of(page) == 0o600
+    assert mode_of(write_shown(archive / "a", tmp_path / "opened.html")) == 0o600
+
+
+@pytest.mark.usefixtures("_open_umask")
+def test_what_is_written_from_a_study_follows_the_umask(tmp_path):
+    document = Document(
+        name="a", title="a study", summary="", answer=(), doubts=(), sections=(), colophon=""
+    )  # fmt: skip
+    assert mode_of(write_page(document, tmp_path / "a.html", option="-o")) == 0o666
+    assert mode_of(write_page(document, tmp_path / "b.html", option="-o", new=True)) == 0o666
+    assert mode_of(write_page(document, tmp_path / "c.html", option="-o", new=True, private=True)) == 0o600
+    os.umask(0o027)
+    assert mode_of(write_page(document, tmp_path / "d.html", option="-o")) == 0o640

@@ -19,7 +19,7 @@ from pgstrata.errors import DiskFullError, PgstrataError, UsageError
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.store.archives.schema import ARCHIVE
 from pgstrata.store.archives.tables import TABLE_NAMES, TEXTS, ArchiveTable, ColumnKind
-from pgstrata.system.files import is_full, make_folder, remove_rest, writing_new
+from pgstrata.system.files import PRIVATE, PRIVATE_FOLDER, is_full, make_folder, remove_rest, writing_new
 
 CSV: Final = "csv"
 PARQUET: Final = "parquet"
@@ -56,7 +56,7 @@ def is_archive(folder: Path) -> bool:
 
 
 def export_archive(archive: Path, form: str, output: Path | None, wishes: ArchiveWishes) -> ExportedTables:
-    """Write tables of an archive to a new folder; nothing is left of it if that fails.
+    """Write tables of an archive to a new folder for the user alone; nothing is left of it if that fails.
 
     Raises:
         UsageError: there is no such format, table or step, the folder exists, or pyarrow is missing.
@@ -80,7 +80,7 @@ def export_archive(archive: Path, form: str, output: Path | None, wishes: Archiv
         with _new_folder(target):
             for name in names:
                 table = reader.table(name, span, facts, by_minute=step != _STEPS[0])
-                with writing_new(target / f"{name}.{form}") as stream:
+                with writing_new(target / f"{name}.{form}", mode=PRIVATE) as stream:
                     rows[f"{name}.{form}"] = (_write_csv if form == CSV else _write_parquet)(table, stream)
     return ExportedTables(output=target, rows=rows)
 
@@ -96,7 +96,7 @@ def _choose(value: str, known: Collection[str], option: str) -> str:
 def _new_folder(target: Path) -> Iterator[None]:
     """A folder that was not there, removed again if something fails."""
     try:
-        make_folder(target)
+        make_folder(target, mode=PRIVATE_FOLDER)
     except FileExistsError:
         remedy = "remove it, or name another folder with -o"
         raise UsageError("the folder exists already", where=str(target), remedy=remedy) from None

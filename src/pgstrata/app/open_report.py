@@ -16,11 +16,10 @@ from pgstrata.experiment.keys import slug
 from pgstrata.hosts.browser import choose_browsers, start_browser
 from pgstrata.store.archives.schema import ARCHIVE
 from pgstrata.store.merged import MERGED_FILE
-from pgstrata.system.files import is_full, make_folders
+from pgstrata.system.files import PRIVATE_FOLDER, is_full, make_folders
 
 _OPTION: Final = "-o"
 _PAGE: Final = "report.html"
-_PRIVATE: Final = 0o700
 
 
 def write_shown(path: Path, output: Path | None) -> Path:
@@ -35,7 +34,7 @@ def write_shown(path: Path, output: Path | None) -> Path:
         from pgstrata.report.live.profile import make_profile_document  # noqa: PLC0415
 
         document = make_profile_document(load_profile(path, None, None), __version__)
-        return write_page(document, output or _private(path), option=_OPTION)
+        return write_page(document, output or _private(path), option=_OPTION, private=True)
     if (path / MERGED_FILE).is_file():
         from pgstrata.app.merge import load_merged  # noqa: PLC0415
         from pgstrata.app.report import write_page  # noqa: PLC0415
@@ -61,7 +60,7 @@ def _private(path: Path) -> Path:
     folder = Path(find_machine_places().cache) / "reports"
     try:
         make_folders(folder.parent)
-        make_folders(folder, mode=_PRIVATE)
+        make_folders(folder, mode=PRIVATE_FOLDER)
     except OSError as error:
         kind = DiskFullError if is_full(error) else PgstrataError
         what = f"the folder of reports cannot be made: {error.strerror}"

@@ -23,7 +23,7 @@ from pgstrata.report.projections.choice import find_axes
 from pgstrata.report.projections.design import find_projections, find_undrawn
 from pgstrata.report.projections.model import PAIR
 from pgstrata.sources.runs import may_enter
-from pgstrata.system.files import is_full, write_beside, writing_new
+from pgstrata.system.files import PRIVATE, is_full, write_beside, writing_new
 
 _STRANGER: Final = "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
 _NOTHING: Final = "perf left nothing that can be used; the reasons of the run may say why"
@@ -84,18 +84,18 @@ def write_report(
     return write_page(document, target, option="-o", new=new)
 
 
-def write_page(document: Document, target: Path, *, option: str, new: bool = False) -> Path:
+def write_page(document: Document, target: Path, *, option: str, new: bool = False, private: bool = False) -> Path:
     """Write a document as one HTML file; PgstrataError if it cannot be written, with `option` in its remedy.
 
-    `new`: the user has not chosen the name, so no file of that name may exist.
+    `new`: the user has not chosen the name, so no file of that name may exist. `private`: it tells of a live server.
     """
     content = emit_page(document).encode()
     try:
         if new:
-            with writing_new(target) as stream:
+            with writing_new(target, mode=PRIVATE if private else 0o666) as stream:
                 stream.write(content)
         else:
-            write_beside(target, content)
+            write_beside(target, content, mode=PRIVATE if private else None)
     except FileExistsError:
         remedy = f"remove it, or name another with {option}"
         raise PgstrataError("the file exists already", where=str(target), remedy=remedy) from None

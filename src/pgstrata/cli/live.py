@@ -265,7 +265,8 @@ def explain(
         found = explain_study(archive, environment, against, cell, query_text=not no_query_text)
     else:
         found = load_explanation(archive, begin, end, against, query_text=not no_query_text)
-    tell_document(make_explanation(found, __version__), explanation_json(found) if json else None, format_, report)
+    said = explanation_json(found) if json else None
+    tell_document(make_explanation(found, __version__), said, format_, report, private=not of_study)
 
 
 def check_format(format_: str | None) -> None:
@@ -277,13 +278,15 @@ def check_format(format_: str | None) -> None:
         raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
 
 
-def tell_document(document: "Document", json: str | None, format_: str | None, report: Path | None) -> None:
-    """Write the page, then print the document, or the same for programs."""
+def tell_document(
+    document: "Document", json: str | None, format_: str | None, report: Path | None, *, private: bool = True
+) -> None:
+    """Write the page, then print the document, or the same for programs; `private`: it tells of a live server."""
     from pgstrata.app.report import write_page
     from pgstrata.cli.documents import print_document
 
     if report is not None:
-        write_page(document, report, option="--report")
+        write_page(document, report, option="--report", private=private)
     if json is None:
         print_document(document, format_)
     else:

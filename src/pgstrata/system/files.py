@@ -3,6 +3,7 @@
 Root does it as whoever could replace the path (`ways.as_owner`).
 
 A given mode of a folder is set regardless of the umask; that of a file is reduced by it, except in `write_beside`.
+`PRIVATE` files and folders are for their owner only: whatever comes from a live server, see SECURITY.md.
 Failures raise OSError, except that `remove_tree` refuses the root folder with HostFileError.
 """
 
@@ -25,6 +26,8 @@ from pgstrata.system.users import UserIds
 from pgstrata.system.ways import as_owner, as_owner_inside, as_owner_of
 
 _NO_LINKS: Final = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+PRIVATE: Final = 0o600
+PRIVATE_FOLDER: Final = 0o700
 _FOR_ALL: Final = 0o755
 _NULL: Final = os.makedev(1, 3)
 """The number of /dev/null."""
@@ -169,13 +172,13 @@ def write_beside(path: Path, content: bytes, *, mode: int | None = None) -> None
 
 
 @contextmanager
-def writing_new(path: Path) -> Iterator[IO[bytes]]:
+def writing_new(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """A stream into a new file, which appears complete when the block ends; nothing is left if the block fails.
 
     FileExistsError where there is something at the path already. A kill may leave a draft, as of `write_atomically`.
     """
     beside = path.with_name(f".pgstrata-{os.urandom(8).hex()}")
-    with os.fdopen(_open_new(beside), "wb") as stream:
+    with os.fdopen(_open_new(beside, mode), "wb") as stream:
         try:
             yield stream
             stream.flush()
@@ -186,8 +189,8 @@ def writing_new(path: Path) -> Iterator[IO[bytes]]:
 
 
 @as_owner
-def _open_new(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+def _open_new(path: Path, mode: int) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
 
 @as_owner
