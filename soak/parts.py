@@ -42,6 +42,7 @@ _SERVERS: Final = "(server and not root) or alone"
 PARTS: Final[Mapping[str, Part]] = {
     "kills": _tests("kills", "an experiment is killed fifty times, and no run is lost"),
     "answers": _tests("answers", "a study ends at its answer and at its budget, in real time"),
+    "tutorial": _tests("tutorial", "the step of the tutorial that measures running servers"),
     "bisect-factor": _tests("bisect-factor", "a search along a factor ends at the step"),
     "bisect-kernels": _tests(
         "bisect-kernels", "a search along real kernels, emulated, ends at the one that a declared metric names"

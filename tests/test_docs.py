@@ -1,15 +1,19 @@
 """The documentation keeps its promises: links lead somewhere, experiments plan, commands exist, references are fresh."""
 
+import importlib
 import importlib.util
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
+from itertools import groupby, takewhile
 from pathlib import Path
 
 import pytest
 import typer.cli
+from parts import PARTS
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -95,32 +99,80 @@ def test_experiments_in_the_documentation_can_be_planned(text):
     ).runs
 
 
+def calls(line):
+    """The words after `pgstrata` of each call of it in a line for a shell."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    for ends, words in groupby(lexer, lambda word: word in {"|", "||", "&&", ";", "&"}):
+        if not ends:
+            call = takewhile(lambda word: word not in {">", ">>", "<"}, (word for word in words if word != "nohup"))
+            if next(call, "") == "pgstrata":
+                yield list(call)
+
+
 def commands():
-    """Each `pgstrata ...` of the console blocks, its words in a list."""
-    for page in PAGES:
+    """Each call of pgstrata in console blocks, its words in a list."""
+    for page in [*PAGES, *ROOT.glob("examples/**/*.md")]:
         for match in FENCE.finditer(page.read_text()):
             if match["kind"] != "console" or page.name == "command-line.md":
                 continue
-            for line in re.findall(r"^\$ pgstrata (.*)$", match["body"], re.MULTILINE):
-                yield pytest.param(re.sub(r"\s+[#>].*", "", line).split(), id=f"{identify(page)}: {line}")
+            for line in re.findall(r"^\$ (.*\bpgstrata .*)$", match["body"], re.MULTILINE):
+                yield from (pytest.param(words, id=f"{identify(page)}: {line}") for words in calls(line))
+
+
+def command_of(words):
+    """The command that these words begin with, and the rest of them."""
+    command, rest = get_command(app), list(words)
+    while rest and rest[0] in getattr(command, "commands", {}):
+        command = command.commands[rest.pop(0)]
+    return command, rest
+
+
+def test_calls_in_a_line_for_a_shell_are_found():
+    assert list(calls("pgstrata show a --format text > b.txt  # sends 'it'")) == [["show", "a", "--format", "text"]]
+    assert list(calls("nohup pgstrata watch 'host=a b=c' --plain &")) == [["watch", "host=a b=c", "--plain"]]
+    assert list(calls("it | pgstrata decide - | more; pgstrata list")) == [["decide", "-"], ["list"]]
 
 
 @pytest.mark.parametrize("words", list(commands()))
-def test_commands_in_the_documentation_exist_with_their_options(words):
-    command = get_command(app)
-    while words and words[0] in getattr(command, "commands", {}):
-        command = command.commands[words[0]]
-        words = words[1:]
-    assert words[:1] == ["--install-completion"] or not getattr(command, "commands", {}), f"{words[0]} is no command"
+def test_commands_in_the_documentation_are_accepted(words):
+    if words == ["--install-completion"]:  # it would be done
+        return
+    command, rest = command_of(words)
+    assert not getattr(command, "commands", {}), f"{rest[0]} is no command"
+    command.make_context(words[0], rest)  # missing arguments, unknown options and wrong values raise
+
+
+def mentions():
+    """Each command with options or arguments that a sentence quotes; values may be left out or stand for others."""
+    for page in [*PAGES, *ROOT.glob("examples/**/*.md")]:
+        for text in sorted(set(re.findall(r"`pgstrata ([^`]+)`", page.read_text()))):
+            yield pytest.param(text, id=f"{identify(page)}: {text}")
+
+
+@pytest.mark.parametrize("text", list(mentions()))
+def test_commands_that_sentences_mention_exist_with_their_options(text):
+    command, rest = command_of(text.split())
+    assert not getattr(command, "commands", {}) or not rest or rest[0][0] == "-", f"{rest[0]} is no command"
     known = {option for param in command.params for option in param.opts}
-    used = {word.partition("=")[0] for word in words if re.match(r"-{1,2}[a-z]", word)}
-    assert used <= known
+    assert {word.partition("=")[0] for word in rest if re.match(r"-{1,2}[a-z]", word)} <= known
+
+
+def test_targets_benchmarks_and_parts_of_soak_that_pages_name_exist():
+    text = "\n".join(page.read_text() for page in PAGES if page.name != "CHANGELOG.md")
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    benchmarks = re.findall(r'^    "([a-z-]+)": measure_', (ROOT / "bench/__main__.py").read_text(), re.MULTILINE)
+    named = {name for names in re.findall(r"\bONLY=([a-z,-]+)", text) for name in names.split(",")}
+    assert len(named) > 20
+    assert named <= set(benchmarks)
+    assert set(re.findall(r"^\$ make ([a-z-]+)", text, re.MULTILINE)) <= set(targets)
+    assert set(re.findall(r"\bmake soak ARGS=([a-z-]+)", text)) <= PARTS.keys()
 
 
 def questions():
     """The assignments of each `pgstrata try` in the documentation."""
     words = [param.values[0] for param in commands()]
-    return [[word.strip('"') for word in line[1:] if "=" in word] for line in words if line[:1] == ["try"]]
+    return [[word for word in line[1:] if "=" in word] for line in words if line[:1] == ["try"]]
 
 
 @pytest.mark.parametrize("assignments", questions(), ids=" ".join)
@@ -251,6 +303,30 @@ def test_panels_of_the_dashboard_do_not_overlap():
         cells += [(x, y) for x in columns for y in rows]
     assert len(cells) == len(set(cells))
     assert len({panel["id"] for panel in panels}) == len(panels)
+
+
+def test_the_architecture_has_the_order_of_rooms_that_is_checked():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    (drawn,) = (match["body"] for match in FENCE.finditer(text) if match["body"].startswith("cli"))
+    assert [line.split(" · ") for line in drawn.splitlines()] == [line.split(" | ") for line in layers]
+    table = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", text[text.index("| room |") :], re.MULTILINE)
+    assert re.findall(r"\w+", " ".join(table)) == re.findall(r"\w+", drawn)
+
+
+def test_modules_that_the_architecture_names_exist():
+    package = ROOT / "src/pgstrata"
+    rooms = {path.stem for path in package.iterdir()} - {"__init__"}
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    named = {name for name in re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)`", text) if name.partition(".")[0] in rooms}
+    assert len(named) > 30
+    for name in named:
+        place = package / name.replace(".", "/")
+        module, _, last = name.rpartition(".")
+        found = place.is_dir() or place.with_suffix(".py").is_file()
+        assert found or hasattr(importlib.import_module(f"pgstrata.{module}"), last), name
+    assert [name for name in re.findall(r"`(\w+/\w+\.py)`", text) if not (package / name).is_file()] == []
 
 
 def test_the_json_schema_is_fresh():

@@ -174,6 +174,17 @@ def test_an_archive_is_shown_there(installed, tmp_path):
     assert "load" in done.stdout.lower()
 
 
-def test_a_citation_names_this_version():
-    named = re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    assert named == [__version__]
+def test_a_citation_names_this_version_and_its_licence():
+    text = (ROOT / "CITATION.cff").read_text()
+    keys = dict(re.findall(r"^([a-z-]+): *(.*)$", text, re.MULTILINE))
+    assert {"cff-version", "message", "title", "authors"} <= keys.keys(), "the format requires these"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (keys["title"], keys["version"], keys["license"]) == (project["name"], __version__, project["license"])
+
+
+def test_no_address_is_named_before_there_is_one(wheel):
+    """The project has no public address yet. When it has one, name it in all three places, and here."""
+    files = (ROOT / "CITATION.cff").read_text() + (ROOT / "mkdocs.yml").read_text()
+    named = re.findall(r"^ *(?:url|repository|repository-code|site_url|repo_url|edit_uri): *(.+)$", files, re.MULTILINE)
+    found = Metadata.from_email(metadata(wheel), validate=True)
+    assert {*named, *(found.project_urls or {}).values(), *filter(None, [found.home_page])} == set()

@@ -1,7 +1,9 @@
 """`pgstrata init`: a file for each question, which is planned as it is written."""
 
+import re
 import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 import typer
@@ -61,6 +63,14 @@ def test_questions_are_listed_with_what_they_need(tmp_path):
     assert not list(tmp_path.glob("*.toml"))
 
 
+def test_the_manual_shows_what_is_printed(tmp_path):
+    manual = (Path(__file__).parents[2] / "docs/how-to/README.md").read_text()
+    (block,) = re.findall(r"^```console\n\$ pgstrata init --list\n(.*?)^```$", manual, re.MULTILINE | re.DOTALL)
+    assert block.split("$ pgstrata init settings\n") == [
+        pgstrata(tmp_path, "init", *words).stdout for words in (["--list"], ["settings"])
+    ]
+
+
 def test_no_file_is_overwritten(tmp_path):
     (tmp_path / "settings.toml").write_text("mine")
     done = pgstrata(tmp_path, "init", "settings")
@@ -82,7 +92,7 @@ def test_commands_for_a_live_server_are_those_that_there_are(tmp_path):
     assert subprocess.run(["sh", "-n", "live.sh"], cwd=tmp_path).returncode == 0
     program = typer.main.get_command(app)
     given = [shlex.split(line) for line in (tmp_path / "live.sh").read_text().splitlines() if line.startswith("pg")]
-    assert {words[1] for words in given} == {"watch", "explain", "window", "workload"}
+    assert {words[1] for words in given} == {"watch", "explain", "window", "incidents", "workload"}
     for _, name, *words in given:
         group, rest = (program.commands[name], words[1:]) if name == "workload" else (program, words)
         command = group.commands[words[0] if name == "workload" else name]

@@ -1,22 +1,25 @@
 # Why was a server that is in use slow? No experiment: commands that only read.
 #
-# Read them and give them one by one. "service=prod" stands for your server: a service of pg_service.conf, or
-# postgresql://monitor@db1/postgres; a role that is a member of pg_monitor is enough.
+# Read them, and enter them one by one. Replace "service=prod" by your server: a service of ~/.pg_service.conf, or a
+# connection string such as postgresql://watcher@db1/shop. The role must be a member of pg_monitor.
 
-# Record what its sessions do, each second, from now on. Ctrl-C ends it; the same command goes on.
+# Record what its sessions do, each second, into the folder prod. Ctrl-C ends it; the same command continues it.
 pgstrata watch "service=prod" --archive prod
 
 # Meanwhile, or later: was it slower in these minutes than before, or only busier? Where is the extra load?
 pgstrata explain prod --from 10:00 --to 10:15
 
-# The same against a window that you choose, as a page with charts.
+# Compare with a time that you choose, not with the time before, and write a page with charts.
 pgstrata explain prod --from 10:00 --to 10:15 --against 09:00..09:45 --report slow.html
 
-# What the server does in general, without a comparison.
+# What did the server do in this hour? This compares nothing.
 pgstrata window prod --from 09:00 --to 10:00
 
-# Which statements waited for an event?
+# When was it slower than usual? This searches the whole recording.
+pgstrata incidents prod
+
+# Which statements waited for this event?
 pgstrata window prod --event LWLock/BufferMapping
 
-# A change that you would make there can be tried elsewhere first: a workload like that of the server.
+# Try a change elsewhere first: this drafts a workload from the statements of the server (pg_stat_statements).
 pgstrata workload draft "service=prod"
