@@ -176,6 +176,8 @@ def find_figure(blocks: Iterable[Block]) -> Figure | None:
 
 def stand_alone(svg: str, title: str) -> str:
     """A chart of a page as a file of its own: with its namespace, its colours for light and dark, and its title."""
+    # of several drawings of a chart the first one is for wide pages
+    svg = f"{svg.partition('</svg>')[0]}</svg>"
     head = re.match(r"<svg(?P<attributes>[^>]*)>", svg)
     if head is None:
         raise ValueError("the chart is no SVG")

@@ -12,6 +12,7 @@ from pgstrata.units import (
     parse_duration,
     parse_ratio,
     render_bytes,
+    render_digits,
     render_duration,
     render_percent_change,
     render_share,
@@ -78,6 +79,7 @@ def test_sizes_are_shown_in_the_largest_fitting_unit(size, text):
     ("share", "text"),
     [
         (0.0, "0 %"),
+        (1e-7, "< 0.01 %"),
         (0.0061, "0.61 %"),
         (0.384, "38 %"),
         (0.994, "99 %"),
@@ -88,6 +90,22 @@ def test_sizes_are_shown_in_the_largest_fitting_unit(size, text):
 )
 def test_a_share_has_two_digits_and_no_exponent(share, text):
     assert render_share(share) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(0, 3, "0"), (-0.0, 3, "0"), (7.1, 3, "7.1"), (9.996, 3, "10"), (99.96, 3, "100"), (999.6, 3, "1000"),
+     (1234.5, 2, "1234"), (0.000012345, 3, "0.0000123"), (-0.5, 2, "-0.5"), (math.inf, 3, "inf"), (1e300, 2, "1e+300")],
+)  # fmt: skip
+def test_a_number_has_at_least_so_many_digits_and_no_exponent_where_zeros_can_be_counted(value, digits, text):
+    assert render_digits(value, digits) == text
+
+
+@given(st.floats(1e-9, 1e14), st.integers(1, 6))
+def test_digits_that_are_shown_are_those_of_the_number(value, digits):
+    text = render_digits(value, digits)
+    assert "e" not in text
+    assert float(text) == pytest.approx(value, rel=0.6 * 10 ** (1 - digits))
 
 
 @given(st.integers(0, 1023), st.sampled_from(["B", "kB", "MB", "GB", "TB"]))

@@ -117,9 +117,9 @@ def render_bytes(value: float) -> str:
         return f"{round(value, 1) + 0.0:g} B"
     for unit in ("B", "kB", "MB", "GB"):
         if abs(value) < 1024:  # noqa: PLR2004 - the step between PostgreSQL's units
-            return f"{_digits(value)} {unit}"
+            return f"{render_digits(value)} {unit}"
         value /= 1024
-    return f"{_digits(value)} TB"
+    return f"{render_digits(value)} TB"
 
 
 def render_duration(value: float) -> str:
@@ -135,10 +135,19 @@ def render_duration(value: float) -> str:
 
 
 def render_share(share: float) -> str:
-    """A share in percent with two digits: 0.6 %, 38 %, 100 %."""
+    """A share in percent with two digits: 0.6 %, 38 %, 100 %; next to nothing as < 0.01 %."""
     percent = 100 * share
-    # from 99.5 on two significant digits would need an exponent
-    return f"{percent:.2g} %" if abs(percent) < 99.5 else f"{percent:.0f} %"  # noqa: PLR2004
+    return "< 0.01 %" if 0 < percent < 0.01 else f"{render_digits(percent, 2)} %"  # noqa: PLR2004
+
+
+def render_digits(value: float, digits: int = 3) -> str:
+    """At least so many significant digits, without an exponent from 1e-9 to 1e15: 0.00012, 1.2, 57, 1234."""
+    if not 1e-9 <= abs(value) < 1e15:  # noqa: PLR2004 - as many zeros as can be counted; nothing and NaN, too
+        return f"{value + 0.0:.{digits}g}"
+    # of the rounded value: 9.996 is 10.0, with a digit fewer behind the point
+    size = math.floor(math.log10(abs(float(f"{value:.{digits}g}"))))
+    text = f"{value:.{max(0, digits - 1 - size)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def render_apart(values: Sequence[str], longest: int, context: int) -> list[str]:
@@ -159,8 +168,8 @@ def _short_duration(value: float, magnitude: float) -> str:
         return "0 s"
     for scale, unit in ((1.0, "s"), (1e-3, "ms")):
         if magnitude >= scale:
-            return f"{_digits(value / scale)} {unit}"
-    return f"{_digits(value / 1e-6)} µs"
+            return f"{render_digits(value / scale)} {unit}"
+    return f"{render_digits(value / 1e-6)} µs"
 
 
 def render_percent_change(ratio: float) -> str:
@@ -180,7 +189,7 @@ def render_value(value: float, unit: Unit) -> str:
     match unit:
         case Unit.PER_SECOND | Unit.PER_MINUTE | Unit.PER_HOUR:
             per = unit.value.removeprefix("1")
-            return f"{value:,.0f}{per}" if abs(value) >= 100 else f"{_digits(value)}{per}"  # noqa: PLR2004
+            return f"{value:,.0f}{per}" if abs(value) >= 100 else f"{render_digits(value)}{per}"  # noqa: PLR2004
         case Unit.SECONDS:
             return render_duration(value)
         case Unit.SECONDS_PER_TRANSACTION:
@@ -192,15 +201,10 @@ def render_value(value: float, unit: Unit) -> str:
         case Unit.BYTES_PER_TRANSACTION:
             return f"{render_bytes(value)}/tx"
         case Unit.PER_TRANSACTION:
-            return f"{_digits(value)}/tx"
+            return f"{render_digits(value)}/tx"
         case Unit.CPUS:
             return f"{value:.2f} CPU"
         case Unit.RATIO:
             return f"{value * 100:.1f} %"
         case Unit.COUNT:
             return f"{value:,.0f}"
-
-
-def _digits(value: float) -> str:
-    # from 999.5 on three significant digits would need an exponent
-    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"  # noqa: PLR2004

@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from pgstrata.compare.one_look import ImportTerms, decide_import
 from pgstrata.errors import UsageError
 from pgstrata.model.doubts import Outliers
+from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.commands.decide import decision_json, render_decision
+from pgstrata.report.commands.decision_page import make_decision_document
 from pgstrata.report.json.answer import answer_json
 from pgstrata.sources.table import parse_table
 from pgstrata.stats.boundaries import exact_tail, fixed_critical
+from rendering import plain_charts
 
 NOISE = (0.01, -0.012, 0.004, -0.003, 0.008, -0.006, 0.002, 0.011, -0.009, 0.005, -0.001, 0.007)
 
@@ -265,3 +268,5 @@ def test_any_table_has_an_answer_in_words_and_json_or_an_error_with_a_remedy(row
     answer = decide_import(table, ImportTerms(baseline=table.observations[0].target))
     assert render_decision(answer)
     assert json.loads(decision_json(answer))["comparisons"]
+    with plain_charts():
+        assert emit_page(make_decision_document(answer))

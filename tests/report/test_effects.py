@@ -12,7 +12,10 @@ def far(desk, environment="pg18-async", **changes):
 
 
 def marks(figure, colour):
-    return len(re.findall(rf'fill="{colour}"', figure.svg))
+    """In the wide drawing; the narrow one shows the same."""
+    wide, narrow = (len(re.findall(rf'fill="{colour}"', each)) for each in figure.svg.split("</svg>")[:2])
+    assert wide == narrow
+    return wide
 
 
 def test_an_axis_covers_all_differences_that_are_alike(desk):
@@ -50,7 +53,7 @@ def test_an_interval_that_leaves_the_axis_ends_in_an_arrow(desk):
 
 def test_an_axis_without_anything_outside_says_nothing_of_arrows(desk):
     figure = draw_effects(desk.verdict_answer(desk.comparison()), "simple-update-s10-c2")
-    assert "arrow" not in figure.svg
+    assert "arrows" not in figure.svg
 
 
 def test_the_figures_of_an_axis_have_the_minus_sign_of_the_text(desk):

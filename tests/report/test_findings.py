@@ -421,8 +421,8 @@ def test_of_long_values_the_part_is_told_in_which_they_differ():
         (
             Obstacle.FIXED_RATE,
             (
-                "at a fixed rate, pauses are told apart by mean latency and mean lag, which are missing, do not fit the "
-                "throughput, or leave no sample of a transaction"
+                "at a fixed rate, pauses are told apart by mean latency and mean lag, which are missing, do not fit "
+                "the throughput, or leave no sample of a transaction"
             ),
             "measure longer runs or a higher rate; or leave out `rate`, and sessions have no pauses",
         ),

@@ -15,7 +15,7 @@ from pgstrata.model.runs import StatementLatency
 from rendering import render_html
 
 _EVIL = "<script>alert('x')</script>"
-_VOID = {"meta", "br", "img", "hr", "link", "input"}
+_VOID = {"meta", "br", "wbr", "img", "hr", "link", "input"}
 
 
 class Balance(HTMLParser):
@@ -63,7 +63,9 @@ def test_the_page_is_well_formed_and_ids_are_unique(page):
 
 
 def test_every_chart_is_described_for_those_who_do_not_see_it(page):
-    assert page.count("<svg") == page.count('role="img"') == 10
+    charts = re.findall(r'<div class="chart" role="img" aria-label="[^"]+">(.*?)</div>', page, flags=re.DOTALL)
+    assert len(charts) == page.count('role="img"') == 10
+    assert sum(chart.count("<svg") for chart in charts) == page.count("<svg")
     assert 'aria-label=""' not in page
 
 
@@ -110,7 +112,7 @@ def test_the_statements_of_a_profile_are_shown_and_escaped(desk):
     runs = tuple(dataclasses.replace(run, statements=(statement,)) for run in answer.study.runs)
     page = render_html(dataclasses.replace(answer, study=dataclasses.replace(answer.study, runs=runs)))
     assert "<script" not in page
-    assert "SELECT &#39;&lt;script&gt;" in page
+    assert "SELECT &#39;&lt;script&gt;" in page.replace('<span class="word">', "")
     assert "1.2\xa0ms" in page
 
 
@@ -165,6 +167,18 @@ def test_long_names_are_broken_into_lines_in_charts(desk):
     effects = page.split("<svg")[1].split("</svg>")[0]
     assert name not in effects
     assert "<tspan" in effects
+
+
+def test_long_names_of_rows_are_broken_between_their_parts_and_within_a_part_only_if_it_is_long(desk):
+    place = "averylongpathwithoutanyplacetobreakit"
+    environments = (
+        desk.environment("pg18", (("server", "18"), ("options.extra_work", "0"))),
+        desk.environment("b", (("server", "18"), ("options.extra_work", "1000"), ("settings.search_path", place))),
+    )
+    page = render_html(desk.answer(environments=environments, effects=(1.0, 1.1), blocks=2))
+    name = f'>18 (options.<wbr>extra_<wbr>work = 1000, search_<wbr>path = <span class="word">{place})</span></th>'
+    assert name in page
+    assert "<dt>cpu</dt>" in page
 
 
 def test_nothing_is_run_or_loaded_even_if_it_came_into_the_page(page):
@@ -241,7 +255,7 @@ def test_factors_steps_pairs_and_percentiles_have_their_parts(desk):
     ):
         assert f"<h2>{heading}" in page
     assert "Environments against each other: simple-update, scale 10, 2 clients" in page
-    assert "18 (commit_delay = 100) against 18<" in page
+    assert "18 (commit_delay = 100) against 18<" in page.replace("<wbr>", "")
     assert "percentile of latency" in page
     assert "one band, which holds for all percentiles together" in page
     assert "+9.9\xa0%" in page

@@ -1,5 +1,6 @@
 """Environments of a study in the words of an archive, but for what is no time there."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from archives import session
 from pgstrata.diagnosis.live.explain import explain_runs
 from pgstrata.model.archive import ArchiveFacts, ArchiveWindow, Span
 from pgstrata.model.explanation import Chosen, Explained, Outcome
+from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.blocks.text import emit_text
 from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.document import make_explanation
@@ -25,8 +27,9 @@ def window(load, rate, number, noise):
 
 
 def explained(load, rate, number=8):
+    blocks = tuple(range(3, 3 + number))
     ours, theirs = window(load, rate, number, NOISE), window(2.0, 1000.0, number, OTHER)
-    found = explain_runs(ours, theirs, effect=0.03, paced=False)
+    found = explain_runs(ours, theirs, effect=0.03, paced=False, blocks=blocks)
     found = replace(
         found,
         window=replace(found.window, name="new", label="pg18", runs=number),
@@ -63,10 +66,21 @@ def test_too_few_blocks_say_how_many_an_interval_needs():
     )
 
 
-def test_the_document_has_the_names_of_both_in_its_tables_and_no_chart():
+def test_the_document_has_the_names_of_both_in_its_tables():
     text = emit_text(make_explanation(explained(3.0, 700.0), "1"))
     assert "Is pg18 slower than pg16, and why?" in " ".join(text.split())
     assert "before" not in text.split("Where the load is")[1].split("Load is")[0]
     assert "pg16, 8 runs" in text
     assert "update-s1-c4" in text
     assert max(map(len, text.splitlines())) <= 78
+
+
+def test_a_page_has_a_chart_of_each_environment_by_block_on_the_same_axes():
+    page = emit_page(make_explanation(explained(3.0, 700.0), "1"))
+    charts = re.findall(r'aria-label="([^"]*)">(.*?)</div>', page, flags=re.DOTALL)
+    labels = [label for label, _ in charts]
+    assert labels == [f"Load by class of wait events, and throughput, of {name} by block." for name in ("pg16", "pg18")]
+    before, after = (re.findall(r"<text[^>]*>([^<]*)</text>", chart) for _, chart in charts)
+    assert before == after
+    assert {"IO", "3", "10", "block", "active sessions", "tps"} <= set(before)
+    assert "<h3>pg16</h3>" in page or "<h4>pg16</h4>" in page

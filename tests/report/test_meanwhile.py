@@ -64,7 +64,7 @@ def test_every_kind_of_log_event_is_marked_by_environment_and_named(desk):
     assert all(set(seconds) == names and set(seconds.values()) == {(2.0, 5.0)} for seconds in found.events.values())
     page = render_html(answer)
     assert set(EVENT_WORDS) == set(EVENTS)
-    assert all(f" {word}<" in page for word in EVENT_WORDS.values())
+    assert all(f">{word}<" in page for word in EVENT_WORDS.values())
 
 
 def test_events_of_very_long_runs_are_marked_by_steps(desk):
@@ -80,6 +80,6 @@ def test_courses_and_checkpoints_are_drawn(desk):
     answer = replace(answer, study=replace(answer.study, runs=runs))
     assert all(seconds == (3.0,) for seconds in find_in(answer).events["checkpoint_starts"].values())
     page = render_html(answer)
-    assert "▲ checkpoint began" in page
+    assert ">checkpoint began<" in page
     assert "What host and server did meanwhile" in page
     assert "CPU of all programs" in page

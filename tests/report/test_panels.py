@@ -6,15 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgstrata.report.figures.over_time import draw_over_time
 from pgstrata.report.figures.run_lines import Dot
-from pgstrata.report.figures.runs import (
-    are_far_apart,
-    arrange_panels,
-    choose_seconds,
-    choose_ticks,
-    draw_by_block,
-    draw_over_time,
-)
+from pgstrata.report.figures.runs import arrange_panels, choose_ticks, draw_by_block
+from pgstrata.report.figures.scales import are_far_apart, choose_seconds
 
 _VALUES = st.floats(1e-6, 1e9)
 
@@ -87,6 +82,7 @@ def test_short_runs_have_no_fractions_on_the_axis_of_seconds(desk):
 def test_panels_over_time_have_scales_of_their_own_where_one_would_flatten_the_rest(desk):
     figure = draw_over_time(desk.answer(blocks=2, effects=(1.0, 0.95, 9.0, 1.0)), "simple-update-s10-c2", "x")
     assert figure.title == "x; each panel has a scale of its own"
+    assert figure.svg.count('<svg class="plot"') == 4
     assert are_far_apart([1.0, 5.0])
     assert not are_far_apart([1.0, 3.0])
 

@@ -417,3 +417,7 @@ def test_where_sessions_ran_is_told():
     free = Design(cell="c", interleave=Interleave.RUNS, free_because=Reason(code="rate_free"))
     assert say_placement(free) == "Sessions ran where the kernel put them: at a fixed rate CPUs are not the limit"
     assert say_placement(Design(cell="c", interleave=Interleave.RUNS)) == ""
+
+
+def test_a_code_that_nobody_knows_is_said_as_it_is():
+    assert say_reason(Reason(code="{0} of {never}", how="{much}")) == "{0} of {never}"

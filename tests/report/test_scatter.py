@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from pgstrata.report.answer.notes import find_scatter, say_scatter, visits_in_slices
-from pgstrata.report.figures.runs import draw_rounds
+from pgstrata.report.figures.over_time import draw_rounds
 
 _CELL = "simple-update-s10-c2"
 

@@ -1,16 +1,24 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import io
+import re
 
 import pytest
 from rich.console import Console
 
+from pgstrata.model.answer import Interval, Verdict
 from pgstrata.model.metrics import Measurement
 from pgstrata.report.answer.environment_rows import arrange_cells
 from pgstrata.report.answer.tables import cell_table
-from pgstrata.report.blocks.model import ColumnPlace
-from rendering import render_terminal
+from pgstrata.report.blocks.markdown import emit_markdown
+from pgstrata.report.blocks.model import Column, ColumnPlace, Document, Section, Table
+from pgstrata.report.blocks.page import emit_page
+from pgstrata.report.blocks.terminal import emit_terminal
+from pgstrata.report.blocks.text import emit_text
+from pgstrata.report.sentences.verdicts import render_sureness
+from rendering import render_html, render_terminal
 
 
 def show(answer, width):
@@ -104,3 +112,30 @@ def test_what_is_counted_per_minute_stands_beside_throughput_and_not_among_costs
     assert "server CPU" in aside
     assert "new orders" not in aside
     assert [column.title for column in table.at(ColumnPlace.LEAD)] == ["tps", "new orders"]
+
+
+def test_tables_without_rows_and_without_words_have_a_place_in_every_form():
+    bare = Table(names=Column(title="environment", cells=()), columns=(Column(title="tps", cells=()),))
+    silent = Table(names=Column(title="", cells=("",)), columns=(Column(title="", cells=("",)),))
+    document = Document(
+        name="n", title="t", summary="s", answer=(), doubts=(), colophon="c",
+        sections=(Section("a", (bare, silent), brief=True),),
+    )  # fmt: skip
+    assert all(emit(document) for emit in (emit_text, emit_markdown, emit_page))
+    stream = io.StringIO()
+    Console(file=stream, width=60).print(emit_terminal(document, 60))
+    assert "environment" in stream.getvalue()
+
+
+def test_of_no_difference_the_interval_that_the_verdict_rests_on_is_shown_everywhere(desk):
+    inner = {"interval": Interval(low=0.986, high=1.023), "equivalence_interval": Interval(low=0.987, high=1.018)}
+    alike = {"verdict": Verdict.EQUIVALENT, "effect": 1.002, **inner}
+    answer = desk.answer(blocks=3)
+    comparisons = tuple(dataclasses.replace(each, **alike) if each.control else each for each in answer.comparisons)
+    page = render_html(dataclasses.replace(answer, comparisons=comparisons))
+    text = html.unescape(re.sub("<[^>]*>", "", page)).replace("\xa0", " ")
+    assert len(re.findall(r"\[-1\.3, \+1\.8\]", text)) >= 8
+    assert "between -1.3 % and +1.8 %" in text
+    assert "-1.4, +2.3" not in text
+    assert "-1.4 % and" not in text
+    assert {render_sureness(each) for each in comparisons if each.control} == {"90 %"}

@@ -137,3 +137,9 @@ def test_levels_are_stacked_bars_with_their_totals():
 def test_a_name_without_anything_but_letters_is_left_alone():
     assert cut_name("IO/WalSync") == "IO/WalSync"
     assert cut_name("a\x00b") == "a\ufffdb"
+
+
+def test_every_row_keeps_its_name_beside_environments_with_names_of_many_lines():
+    name = "prefix:/opt/builds/with-a-patch-of-our-own/bin (search_path = a_schema,another_schema_with_a_long_name)"
+    words = words_of(draw_waterfall(attribution(), (f"16 {name}", f"18 {name}"), "").svg)
+    assert {name_part(part) for part in attribution().parts} <= set(words)

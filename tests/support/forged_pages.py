@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from itertools import islice, product
+from itertools import islice, product, starmap
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +18,21 @@ from pgstrata.app.explain import load_explanation, load_periods, load_profile
 from pgstrata.app.incidents import load_incidents
 from pgstrata.compare.one_look import ImportTerms
 from pgstrata.diagnosis.live.detection import WEEK
+from pgstrata.diagnosis.live.explain import explain_runs
 from pgstrata.model.answer import ALL_CELLS, Interval, Verdict
-from pgstrata.model.archive import Holder, HolderKind, Horizon, Relation, RelationUse
+from pgstrata.model.archive import (
+    ArchiveFacts,
+    ArchiveWindow,
+    Holder,
+    HolderKind,
+    Horizon,
+    Relation,
+    RelationUse,
+    Span,
+)
 from pgstrata.model.doubts import NamedDoubt
-from pgstrata.model.experiment import ControlKind
+from pgstrata.model.experiment import ControlKind, Level
+from pgstrata.model.explanation import Chosen, Explained
 from pgstrata.model.listing import Listed, ListedKind, ListedState, Listing
 from pgstrata.model.runs import StatementLatency
 from pgstrata.report.blocks.page import emit_page
@@ -119,8 +130,11 @@ def _vary(comparison, place):
 # ------------------------------------------------------------------------------------------------ every kind of chart
 
 
-def rich_page(*, sliced=False):
-    """A report with everything that there can be in one: causes, flames, percentiles, statements, steps, pairs."""
+def rich_page(*, sliced=False, long=False):
+    """A report with everything that there can be in one: causes, flames, percentiles, statements, steps, pairs.
+
+    `long`: with names as long as those of real builds.
+    """
     answer = lay_courses(
         _DESK,
         {
@@ -129,6 +143,7 @@ def rich_page(*, sliced=False):
             "disk_throughput": lambda name, at: 4e6 + 1e6 * (at % 7) + 2e6 * (name == "pg18"),
         },
     )
+    answer = _lengthen(answer) if long else answer
     answer = _DESK.slices(answer) if sliced else answer
     statements = tuple(StatementLatency(text=text, seconds=0.001) for text in (EVIL, "SELECT abalance FROM t;", "END;"))
     runs = tuple(dataclasses.replace(run, statements=statements) for run in answer.study.runs)
@@ -143,12 +158,71 @@ def rich_page(*, sliced=False):
             shifts=shifts,
             pairs=pairs,
             effects=(_DESK.effect(), _DESK.interaction()),
-            axes=(_DESK.axis(),),
+            axes=(_axis(answer),),
             attributions=(attribution(), attribution(environment="pg18-async")),
             accounts=(account("pg16", 4e-4), account("pg18", 3.6e-4)),
             stacks=(*side("pg16", BASE), *side("pg18", MORE)),
         )
     )
+
+
+def _lengthen(answer):
+    """The same study with other builds, whose control is the first one again."""
+    plan = answer.study.plan
+    own = plan.experiment.environments
+    levels = [tuple(starmap(_level, each)) for each in _long_levels(len(own))]
+    found = [dataclasses.replace(each, levels=levels[0 if each.control else place]) for place, each in enumerate(own)]
+    factors = tuple(level.factor for level in levels[0])
+    experiment = dataclasses.replace(plan.experiment, environments=tuple(found), factors=factors, question=_QUESTION)
+    study = dataclasses.replace(answer.study, plan=dataclasses.replace(plan, experiment=experiment))
+    return dataclasses.replace(answer, study=study)
+
+
+def _axis(answer):
+    """The axis of versions with its step, by the levels that the first two environments have."""
+    axis = _DESK.axis()
+    own = [each.levels[0].value for each in answer.study.plan.experiment.environments]
+    (step,) = axis.steps
+    return dataclasses.replace(
+        axis, levels=(own[0], own[1]), steps=(dataclasses.replace(step, before=own[0], after=own[1]),)
+    )
+
+
+def _level(factor, value):
+    return Level(factor=factor, value=value)
+
+
+def runs_page():
+    """What `explain` says of an environment of a study."""
+    ours, theirs = (_run_window(slower) for slower in (True, False))
+    blocks = tuple(range(1, 1 + len(ours.looks)))
+    found = explain_runs(ours, theirs, effect=0.03, paced=False, blocks=blocks)
+    names = [
+        f"{dict(levels)['server']} (search_path = {dict(levels)['settings.search_path']})" for levels in _long_levels(2)
+    ]
+    found = dataclasses.replace(
+        found,
+        window=dataclasses.replace(found.window, name="e1", label=names[1], runs=len(blocks)),
+        comparison=dataclasses.replace(found.comparison, name="e0", label=names[0], runs=len(blocks)),
+    )
+    chosen = Chosen(window=ours.span, comparison=theirs.span, around=ours.span, clipped=False)
+    facts = ArchiveFacts(span=ours.span, facts={}, limits=(), detailed_since=0)
+    told = Explained(archive="study", facts=facts, chosen=chosen, explanation=found, texts=_TEXTS, cell="update-s1-c4")
+    return emit_page(make_explanation(told, "1"))
+
+
+def _run_window(slower):
+    draws = np.random.default_rng(11 + slower)
+    loads = {_SELECT: 2.0, _REPORT: 0.6, _WAITING: 1.8 if slower else 0.2, session("20", "LWLock/WALWrite"): 0.4}
+    number = 12
+    return ArchiveWindow(
+        span=Span(begin=0, end=60 * number), unit=1, cell=60, looks=(600,) * number,
+        sessions={
+            each: tuple(int(600 * load * factor) for factor in draws.normal(1, 0.03, number))
+            for each, load in loads.items()
+        },
+        rates={"commits": tuple((700.0 if slower else 1000.0) * draws.normal(1, 0.02, number))},
+    )  # fmt: skip
 
 
 def decision_page():

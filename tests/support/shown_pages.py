@@ -19,10 +19,10 @@ def _name(environments, cells, long):
 
 
 STUDIES = {_name(*size): size for size in (*_FEW, *_OTHERS)}
-CHARTS = ("rich", "slices", "decide")
+CHARTS = ("rich", "rich-long", "slices", "slices-long", "decide", "runs")
 LIVE = ("explain", "window", "periods", "incidents", "correlate")
 SERVED = ("list", "framed")
-_SHOWN = {*(_name(*size) for size in _FEW), "rich", "explain", "list"}
+_SHOWN = {*(_name(*size) for size in _FEW), "rich", "rich-long", "explain", "list"}
 SIZES = {"desk": DESK, "phone": PHONE}
 
 
@@ -46,7 +46,10 @@ def make_page(name, archive):
         return forged_pages.live_page(name, archive())
     make = {
         "rich": forged_pages.rich_page,
+        "rich-long": lambda: forged_pages.rich_page(long=True),
         "slices": lambda: forged_pages.rich_page(sliced=True),
+        "slices-long": lambda: forged_pages.rich_page(sliced=True, long=True),
+        "runs": forged_pages.runs_page,
         "decide": forged_pages.decision_page,
         "list": forged_pages.list_page,
         "framed": forged_pages.framed_page,

@@ -62,7 +62,13 @@ def explain_study(
         make_run_window(runs, chosen, [use for use in study.query_plans if (use.environment, use.cell) == place])
         for runs, place in zip(sides, ((name, chosen.identity), (reference, chosen.identity)), strict=True)
     )
-    found = explain_runs(ours.window, theirs.window, effect=experiment.threshold, paced=chosen.paced)
+    found = explain_runs(
+        ours.window,
+        theirs.window,
+        effect=experiment.threshold,
+        paced=chosen.paced,
+        blocks=tuple(run.block for run in sides[0]),
+    )
     labels = name_both(name, reference, experiment)
     span = ours.window.span
     return Explained(

@@ -21,14 +21,14 @@ _EVERYWHERE: Final = frozenset({SessionState.CLIENT, SessionState.WAITING})
 
 
 def use_profiles(sides: Sequence[Sequence[Seen]]) -> tuple[tuple[tuple[Seen, ...], ...], Origin]:
-    """The windows with the server's samples, where all of them have such; else as they are.
+    """The windows with the server's samples, where all of them have some; else as they are.
 
     All or none: the two ways to look err in different ways, so that an account of one is compared with one of the same
     way only. A profile knows nothing of clients that have no session: where there are such, it is not used.
     """
     as_they_are = tuple(tuple(side) for side in sides)
     windows = [seen for side in sides for seen in side]
-    rates = [seen.profile.hertz for seen in windows if seen.profile is not None]
+    rates = [profile.hertz for seen in windows if (profile := seen.profile) is not None and profile.counts]
     connecting = any(count.state is SessionState.CONNECTING for seen in windows for count in seen.sessions)
     if not rates or len(rates) < len(windows) or connecting:
         return as_they_are, Origin()

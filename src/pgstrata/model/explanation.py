@@ -144,11 +144,15 @@ class WindowFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Courses:
-    """Series for charts, in cells of one length: `starts` in Unix seconds, one for each value; NaN is not known."""
+    """Series for charts, in cells of one length: `starts` in Unix seconds, one for each value; NaN is not known.
+
+    Of an environment of a study the cells are its runs, and `blocks` their numbers.
+    """
 
     starts: tuple[int, ...]
     load: tuple[tuple[str, tuple[float, ...]], ...]
     throughput: tuple[float, ...]
+    blocks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +172,8 @@ class Explanation:
     `rows` and their remainder add up to the difference of the load, and so do `waits`, `statements` and `applications`,
     each a sum of the rows by one name. `calls` are by statement, largest first, empty where nothing was counted.
     `causes` explain most of the extra load, the first one first; empty where none is known, or nothing is slow.
+    `courses` are those of both windows and around them; of a study those of the window, with those of the comparison
+    window beside them.
     """
 
     window: WindowFacts
@@ -191,6 +197,7 @@ class Explanation:
     horizons: tuple[Horizon, ...] = ()
     plans: LivePlans = field(default_factory=LivePlans)
     causes: tuple[Cause, ...] = ()
+    reference_courses: Courses | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,8 @@ from pgstrata.report.blocks.model import (
 )
 from pgstrata.report.figures.effects import draw_axis
 from pgstrata.report.figures.meanwhile import draw_meanwhile
-from pgstrata.report.figures.runs import draw_by_block, draw_over_time
+from pgstrata.report.figures.over_time import draw_over_time
+from pgstrata.report.figures.runs import draw_by_block
 from pgstrata.report.figures.verdict_courses import draw_courses
 from pgstrata.report.sentences.factors import primary_axes, say_axis
 from pgstrata.report.sentences.names import capitalise, name_cell

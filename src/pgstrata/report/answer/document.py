@@ -185,7 +185,7 @@ def _cells(answer: Answer) -> Section:
     metric = METRICS[answer.study.plan.experiment.metric].title
     explained = (
         f"{begin(metric)} and its cost per transaction over the usable runs. Effects are differences from the "
-        f"baseline, block by block, with the interval that belongs to them. {_band(answer)}"
+        f"baseline, block by block, with the interval that their verdict rests on. {_band(answer)}"
     )
     if explored:
         explained += " Single cells are exploratory; adjusted p allows for their number."

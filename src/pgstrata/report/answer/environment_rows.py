@@ -188,10 +188,18 @@ def _apart_facts(study: Study) -> tuple[Fact, ...]:
 
 
 def _say_network(facts: Mapping[str, str]) -> str:
-    trip, offset = (float(facts.get(f"network.{name}", "nan")) for name in ("round_trip", "clock_offset"))
+    trip, offset = (_seconds(facts, name) for name in ("round_trip", "clock_offset"))
     if "network.round_trip" not in facts:
         return f"its clock was {offset:+.3f} s off the client's"
     return f"round trip {trip * 1e3:.2f} ms; its clock was {offset:+.3f} s off this machine's"
+
+
+def _seconds(facts: Mapping[str, str], name: str) -> float:
+    """NaN where nobody can read it, as in a study that somebody changed."""
+    try:
+        return float(facts.get(f"network.{name}", "nan"))
+    except ValueError:
+        return math.nan
 
 
 def _machine_facts(found: Mapping[str, str]) -> tuple[Fact, ...]:
@@ -204,7 +212,7 @@ def _machine_facts(found: Mapping[str, str]) -> tuple[Fact, ...]:
 
 def _render_memory(text: str) -> str:
     number, _, unit = text.partition(" ")
-    return render_bytes(float(number) * 1024) if number.isdigit() and unit == "kB" else text
+    return render_bytes(float(number) * 1024) if number.isdecimal() and unit == "kB" else text
 
 
 def group_servers(study: Study) -> tuple[Facts, ...]:

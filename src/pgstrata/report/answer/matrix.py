@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from pgstrata.report.projections.design import group_cells, say_fixed, short_nam
 from pgstrata.report.projections.estimates import Figures
 from pgstrata.report.projections.model import CLIENTS, Place, Projection
 from pgstrata.report.sentences.names import name_environment, name_where
-from pgstrata.report.sentences.verdicts import decisive_interval, name_baseline, render_interval, verdict_label
+from pgstrata.report.sentences.verdicts import name_baseline, render_interval, shown_interval, verdict_label
 from pgstrata.units import render_percent_change
 
 _DEPTHS: Final = (0.05, 0.15, 0.40)
@@ -139,7 +138,7 @@ def make_field(comparison: Comparison | None, threshold: float) -> Effect | None
     shaded = comparison.verdict in _SHADED and comparison.effect is not None
     return Effect(
         change="" if comparison.effect is None else render_percent_change(comparison.effect),
-        interval=render_interval(decisive_interval(comparison)),
+        interval=render_interval(shown_interval(comparison)),
         verdict=comparison.verdict.value,
         label=verdict_label(comparison),
         depth=depth(comparison.effect, threshold) if shaded else 0,
@@ -150,5 +149,5 @@ def depth(effect: float | None, threshold: float) -> int:
     """How large a change is, from 0 (within the threshold) to 4; halves are as large as doubles."""
     if effect is None or effect <= 0:
         return len(_DEPTHS) + 1
-    size = math.exp(abs(math.log(effect))) - 1
+    size = max(effect, 1 / effect) - 1
     return sum(size >= limit for limit in (threshold, *_DEPTHS))

@@ -3,7 +3,6 @@
 Of visits in slices also where their scatter comes from.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +77,7 @@ def log_ratios(run: RunRecord, base: RunRecord) -> FloatArray:
     own, other = np.array(run.rounds()), np.array(base.rounds())
     if own.shape != other.shape:
         return np.empty(0)
-    known = (own > 0) & (other > 0)
+    known = (own > 0) & (other > 0) & np.isfinite(own) & np.isfinite(other)
     return np.asarray(np.where(known, np.log(np.where(known, own / np.where(known, other, 1.0), 1.0)), np.nan))
 
 
@@ -148,13 +147,20 @@ def say_share(study: Study, cell: Cell) -> str:
     if cell.rate_share is None or cell.identity not in study.rates:
         return ""
     experiment = study.plan.experiment
-    known = {each.name: study.maxima.get(maximum_key(each.name, cell), math.inf) for each in experiment.environments}
+    known = {
+        each.name: study.maxima[key]
+        for each in experiment.environments
+        if (key := maximum_key(each.name, cell)) in study.maxima
+    }
+    said = (
+        f"Rate: {study.rates[cell.identity]:,.0f} transactions/s in all environments, {100 * cell.rate_share:g} % of "
+        "the maximum of the slowest one"
+    )
+    if not known:
+        return said
     slowest = min(known, key=lambda name: known[name])
     name = name_environment(experiment.environment(slowest), experiment)
-    return (
-        f"Rate: {study.rates[cell.identity]:,.0f} transactions/s in all environments, {100 * cell.rate_share:g} % of "
-        f"the maximum of the slowest one ({name}: {known[slowest]:,.0f}/s, measured before the first block)"
-    )
+    return f"{said} ({name}: {known[slowest]:,.0f}/s, measured before the first block)"
 
 
 def floor_note(answer: Answer, cell: str) -> str:

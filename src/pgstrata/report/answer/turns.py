@@ -9,10 +9,10 @@ from pgstrata.compare.rounds import CellRounds, find_rounds
 from pgstrata.model.answer import Answer
 from pgstrata.report.answer.room import drawable_cells, opens_details, say_left_out
 from pgstrata.report.blocks.model import Block, Details, Paragraph, Section, Tone, end
+from pgstrata.report.figures.over_time import MOST_VISITS, draw_rounds
 from pgstrata.report.figures.round_profiles import draw_within
 from pgstrata.report.figures.round_rows import MOST_ENVIRONMENTS
 from pgstrata.report.figures.rounds import draw_visits
-from pgstrata.report.figures.runs import MOST_VISITS, draw_rounds
 from pgstrata.report.sentences.names import name_cell
 from pgstrata.report.sentences.rounds import say_rounds
 

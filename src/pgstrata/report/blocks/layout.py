@@ -29,6 +29,14 @@ def untie(text: str) -> str:
     return _TIED.sub(" ", text)
 
 
+_JOINTS = re.compile(r"(?<=\s)(?=\S)|(?<=[_=])(?=\w)|(?<=/)(?=\w{3})|(?<=[.:,;|@])(?=[^\d\s])|(?<=\w-)(?=[^\W\d])")
+
+
+def split_name(text: str) -> list[str]:
+    """The pieces of a name after which a line may end: words, and the parts of `options.extra_work` or of a path."""
+    return _JOINTS.split(text)
+
+
 WIDTH = 78
 _WIDEST_NAME = 34
 _WIDEST_WORDS = 14
@@ -67,12 +75,12 @@ def _total(name_width: int, columns: Sequence[Column], *, gap: int) -> int:
 
 
 def _name_width(names: Column) -> int:
-    return min(_WIDEST_NAME, max(len(text) for text in (names.title, *names.cells)))
+    return min(_WIDEST_NAME, max((1, *(len(text) for text in (names.title, *names.cells)))))
 
 
 def width_of(column: Column) -> int:
     """Columns that it needs: headings may be broken between their words, figures are not."""
-    longest = max((len(text) for text in (*column.texts, *column.title.split())), default=1)
+    longest = max((1, *(len(text) for text in (*column.texts, *column.title.split()))))
     return min(longest, _WIDEST_WORDS if column.words else WIDTH - _WIDEST_NAME - 1)
 
 

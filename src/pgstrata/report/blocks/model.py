@@ -224,6 +224,8 @@ class Remark:
 class Figure:
     """A chart: `draw` renders it as SVG to be put into a page as it is, `label` is for those who do not see it.
 
+    A chart may be several drawings, which a page arranges, or two of different widths, of which it shows one.
+
     Drawing takes most of the time of a report, so only what shows charts asks for it. Without a title the parts around
     it say what it is.
     """

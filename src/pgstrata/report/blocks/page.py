@@ -1,10 +1,10 @@
 """Blocks as one HTML file that needs nothing else: no script, no network, no fonts from elsewhere."""
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from pgstrata.model.answer import Verdict
-from pgstrata.report.blocks.layout import tie
+from pgstrata.report.blocks.layout import split_name, tie
 from pgstrata.report.blocks.model import Document
 
 # Colour never stands alone.
@@ -18,8 +18,11 @@ _SIGNS = {
     Verdict.UNSTABLE.value: "!",
     Verdict.COLLAPSED.value: "✕",
 }
-# Words of at most so many letters are not broken.
+# Texts of at most so many letters stay in one line.
 _SHORT = 24
+_ENDS = " \xa0\t\n-"
+# Words of at most so many letters are not broken: the narrowest column of names holds them.
+_WHOLE = 15
 
 
 class _Copied(str):
@@ -42,11 +45,26 @@ def emit_page(document: Document) -> str:
         # charts are drawn from escaped text by the renderer of the charts; they are the only markup that is not ours
         "svg": lambda figure: Markup(figure.svg),  # noqa: S704
         "verbatim": _Copied,
+        "breakable": _break_name,
         "sign": lambda verdict: f"{_SIGNS[verdict]} " if verdict in _SIGNS else "",
         "short": lambda column: max(map(len, column.cells), default=0) <= _SHORT,
         "kind": lambda block: type(block).__name__,
     }
     return templates.get_template("page.html.j2").render(document=document).lstrip()
+
+
+def _break_name(text: str) -> Markup:
+    """With a mark after each piece of a name, where a line may end, and within a piece only if it is long."""
+    shown = text if isinstance(text, _Copied) else tie(text)
+    if len(shown) <= _WHOLE:
+        return escape(shown)
+    long = Markup('<span class="word">{}</span>')
+    found = Markup()
+    for piece in split_name(shown):
+        # after a blank or a hyphen a line may end anyway
+        found += Markup("<wbr>") if found and found[-1] not in _ENDS else ""
+        found += long.format(piece) if len(piece.rstrip()) > _WHOLE else piece
+    return found
 
 
 def _tie_text(value: object) -> object:

@@ -72,7 +72,7 @@ def emit_terminal(document: Document, width: int, extent: Extent = Extent.TABLES
 
 def _matrix(matrix: Matrix, width: int) -> list[RenderableType]:
     """As many of its columns as there is room for."""
-    names = max(_LEAST_NAME, min(_LONGEST_NAME, *map(len, matrix.rows)))
+    names = max(_LEAST_NAME, min((_LONGEST_NAME, *map(len, matrix.rows))))
     left, most = width - names - 2, 0
     for column in matrix.table().columns:
         left -= _GAP + width_of(column)
@@ -151,7 +151,7 @@ def _tables(blocks: Sequence[Block]) -> Iterator[Table]:
 
 def _count_fitting(table: Table, width: int) -> int:
     """For how many of the lesser columns there is room beside the names, which may be broken where they are long."""
-    names = max(_LEAST_NAME, *map(len, table.names.cells)) if not table.breaks else _LEAST_NAME
+    names = max((_LEAST_NAME, *map(len, table.names.cells))) if not table.breaks else _LEAST_NAME
     left = width - names - 2 - sum(_GAP + width_of(column) for column in table.at(ColumnPlace.LEAD, ColumnPlace.MAIN))
     number = 0
     for column in table.at(ColumnPlace.MORE, ColumnPlace.ASIDE):

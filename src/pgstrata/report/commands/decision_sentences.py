@@ -18,6 +18,7 @@ from pgstrata.report.sentences.verdicts import (
     render_confidence,
     render_figures,
     render_threshold,
+    shown_interval,
     verdict_label,
     verdict_word,
     words_of,
@@ -95,7 +96,7 @@ def say_finding(answer: ImportAnswer, item: Comparison) -> str:
             head = f"{_say_difference(answer, item)}, but by less than {limit} (real, but negligible)"
             return f"{head}{place}: {render_figures(item)} {sure}"
         case Verdict.EQUIVALENT:
-            between = render_between(item.equivalence_interval or item.interval)
+            between = render_between(shown_interval(item))
             return f"no difference larger than {limit} between {name} and {base}{place}: {between}, {over}"
         case Verdict.INCONCLUSIVE:
             between = render_between(item.interval)

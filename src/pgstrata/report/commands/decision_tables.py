@@ -10,7 +10,7 @@ from pgstrata.report.blocks.model import Column
 from pgstrata.report.blocks.text import wrap
 from pgstrata.report.commands.decision_sentences import RANKS, is_whole, label_of
 from pgstrata.report.sentences.names import count
-from pgstrata.report.sentences.verdicts import render_interval
+from pgstrata.report.sentences.verdicts import render_interval, shown_interval
 from pgstrata.units import render_percent_change
 
 _MOST_ROWS: Final = 20
@@ -81,7 +81,7 @@ def figure_columns(answer: ImportAnswer, items: Sequence[Comparison]) -> list[Co
             title="effect",
             cells=tuple(render_percent_change(item.effect) if item.effect is not None else "-" for item in items),
         ),
-        Column(title="interval, %", cells=tuple(render_interval(item.interval) or "-" for item in items)),
+        Column(title="interval, %", cells=tuple(render_interval(shown_interval(item)) or "-" for item in items)),
         number,
         Column(title="verdict", cells=tuple(label_of(answer, item) for item in items), words=True),
     ]
@@ -91,4 +91,4 @@ def _render(value: float | None) -> str:
     """A median in the file's own unit, whatever that is."""
     if value is None:
         return "-"
-    return f"{value:,.0f}" if 1e4 <= value < 1e12 else f"{value:.4g}"  # noqa: PLR2004 - where exponents would begin
+    return f"{value:,.0f}" if 9999.5 <= value < 1e12 else f"{value:.4g}"  # noqa: PLR2004 - where exponents would begin

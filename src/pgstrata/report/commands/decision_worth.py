@@ -13,7 +13,7 @@ from pgstrata.report.figures.frontier import PRICES_HELP, draw_frontier
 from pgstrata.report.sentences.names import TOGETHER, capitalise, count
 from pgstrata.report.sentences.verdicts import render_interval, verdict_label
 from pgstrata.report.sentences.worth import WORDS, price_texts, say_value
-from pgstrata.units import render_percent_change
+from pgstrata.units import render_digits, render_percent_change
 
 _MOST_SAID: Final = 4
 _MOST_ROWS: Final = 20
@@ -95,7 +95,7 @@ def _place(finding: ValueFinding) -> str:
 
 def _table(worth: Worth, *, several: bool) -> tuple[Column, list[Column]]:
     rows = worth.findings[:_MOST_ROWS]
-    costs = {(cost.environment, cost.cells): f"{cost.of_a_million(cost.rate):.3g}" for cost in worth.costs}
+    costs = {(cost.environment, cost.cells): render_digits(cost.of_a_million(cost.rate)) for cost in worth.costs}
     names = tuple(f"{one.environment}, {_place(one)}" if several else one.environment for one in rows)
     return Column(title="environment", cells=names), [*_costs(worth, costs, rows), *_figures(rows)]
 

@@ -14,7 +14,7 @@ from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.model.answer import Answer, Comparison, OrderedAxis, QuantileShift, Verdict
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_lines import label_environments
+from pgstrata.report.figures.run_lines import break_label, label_environments
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.factors import LevelPoint, level_points, say_axis, say_step
 from pgstrata.report.sentences.names import name_factor, name_place
@@ -27,6 +27,9 @@ from pgstrata.report.sentences.verdicts import (
 
 _LONGEST_IN_TITLE = 48
 _WIDTH = 470
+_NARROW = vega.NARROW + 54
+_LETTERS = 50
+_LINE = 13
 # The axis reaches at least so many thresholds, and at most so many times as far as the lower half of the differences.
 _LEAST_REACH = 12
 _MOST_REACH = 4
@@ -62,38 +65,62 @@ def draw_differences(
 ) -> Figure:
     """Differences from the baseline with their intervals, a row each; `domain` as of `choose_domain`."""
     rows = [_effect_row(each, domain) for each in shown]
+    most = max(len(row["lines"]) for row in rows)
+    for row in rows:
+        row["lines"] = [*[""] * (most - len(row["lines"])), *row["lines"]]
     outside = any(row["arrow"] or row["low_end"] is not None or row["high_end"] is not None for row in rows)
     label = "; ".join(f"{row['name']}: {row['words']}".replace("\n", "") for row in rows)
-    chart = _effects_chart(baseline, threshold, rows, domain, outside=outside)
-    return vega.figure("", f"Differences with intervals. {label}", chart, rows)
-
-
-def _effects_chart(
-    baseline: str, threshold: float, rows: Sequence[dict[str, Any]], domain: tuple[float, float], *, outside: bool
-) -> Spec:
     title = f"difference from {_shorten(baseline)}, %"
     title += "; arrows point to what lies outside" if outside else ""
     scale = {"domain": list(domain), "nice": False}
+    chart, narrow = (
+        layout([*vega.threshold_band(threshold, "x"), *_marks(scale, title, **where)], rows)
+        for layout, where in ((_beside, {}), (_above, {"yOffset": _shift(rows) - 2}))
+    )
+    return vega.figure("", f"Differences with intervals. {label}", chart, rows, narrow)
+
+
+def _marks(scale: Spec, title: str, **where: float) -> list[Spec]:
+    """Intervals, arrows at what leaves the axis, and differences; `where` moves them within their row."""
 
     def x(field: str) -> Spec:
         return vega.number(field, title=title, scale=scale, axis=vega.percent_axis(tickCount=7))
 
-    names = {"labelExpr": vega.LINES, "labelLimit": 0, "grid": False, "labelPadding": 8}
-    y = vega.name("name", title=None, scale={"domain": [row["name"] for row in rows]}, axis=names)
-    bar, end = {"strokeWidth": 3, "strokeCap": "round"}, {"filled": True, "size": 60, "opacity": 1}
-    words = {"align": "left", "dx": 12, "fontSize": 12, "color": INK}
+    bar, end = {"strokeWidth": 3, "strokeCap": "round", **where}, {"filled": True, "size": 60, "opacity": 1, **where}
     shape, size = vega.name("shape", scale=None), vega.number("size", scale=None)
-    shown: Spec = {"y": y, "color": vega.name("colour", scale=None)}
-    layers = [
-        *vega.threshold_band(threshold, "x"),
-        vega.mark("rule", bar, x=x("low"), x2={"field": "high"}, **shown),
-        vega.mark("point", {**end, "shape": "triangle-left"}, x=x("low_end"), **shown),
-        vega.mark("point", {**end, "shape": "triangle-right"}, x=x("high_end"), **shown),
-        vega.mark("point", {"filled": True, "opacity": 1}, x=x("at"), shape=shape, size=size, **shown),
-        vega.mark("text", words, x={"value": _WIDTH}, y=y, text={"field": "words"}),
+    colour = vega.name("colour", scale=None)
+    return [
+        vega.mark("rule", bar, x=x("low"), x2={"field": "high"}, color=colour),
+        vega.mark("point", {**end, "shape": "triangle-left"}, x=x("low_end"), color=colour),
+        vega.mark("point", {**end, "shape": "triangle-right"}, x=x("high_end"), color=colour),
+        vega.mark("point", {"filled": True, "opacity": 1, **where}, x=x("at"), shape=shape, size=size, color=colour),
     ]
-    lines = max(row["name"].count("\n") for row in rows) + 1
-    return vega.layered(layers, width=_WIDTH, height={"step": 18 + 14 * lines})
+
+
+def _beside(layers: Sequence[Spec], rows: Sequence[vega.Row]) -> Spec:
+    """Names at the left of the marks, figures at the right."""
+    words = {"align": "left", "dx": 12, "fontSize": 12, "color": INK}
+    said = vega.mark("text", words, x={"value": _WIDTH}, text={"field": "words"})
+    axis = {"labelExpr": vega.LINES, "labelLimit": 0, "grid": False, "labelPadding": 8}
+    lines = max((row["name"].count("\n") for row in rows), default=0) + 1
+    return _in_rows([*layers, said], rows, axis, width=_WIDTH, step=18 + 14 * lines)
+
+
+def _above(layers: Sequence[Spec], rows: Sequence[vega.Row]) -> Spec:
+    """Names and figures above the marks."""
+    place = {"dy": -_shift(rows) - 11, "baseline": "top", "align": "left", "lineHeight": _LINE}
+    said = vega.mark("text", {**place, "fontSize": 12, "color": INK}, x={"value": 0}, text={"field": "lines"})
+    return _in_rows([*layers, said], rows, None, width=_NARROW, step=26 + 2 * _shift(rows))
+
+
+def _in_rows(layers: Sequence[Spec], rows: Sequence[vega.Row], axis: Spec | None, *, width: int, step: float) -> Spec:
+    y = vega.name("name", title=None, scale={"domain": [row["name"] for row in rows]}, axis=axis)
+    return vega.layered(layers, width=width, height={"step": step}, encoding={"y": y})
+
+
+def _shift(rows: Sequence[vega.Row]) -> float:
+    """Pixels by which marks stand below the middle of their row, where names and figures are above them."""
+    return _LINE * len(rows[0]["lines"]) / 2
 
 
 def choose_domain(comparisons: Sequence[Comparison], threshold: float) -> tuple[float, float]:
@@ -114,7 +141,8 @@ def _span(comparison: Comparison) -> tuple[float, ...]:
     """Effect and ends of the interval in percent; empty where there are none."""
     interval = shown_interval(comparison)
     ratios = [comparison.effect] if interval is None else [comparison.effect, interval.low, interval.high]
-    return tuple((ratio - 1) * 100 for ratio in ratios if ratio is not None and math.isfinite(ratio))
+    changes = ((ratio - 1) * 100 for ratio in ratios if ratio is not None)
+    return tuple(change for change in changes if math.isfinite(change))
 
 
 def _effect_row(shown: NamedDifference, domain: tuple[float, float]) -> dict[str, Any]:
@@ -124,8 +152,10 @@ def _effect_row(shown: NamedDifference, domain: tuple[float, float]) -> dict[str
     low, high = (min(ends), max(ends)) if ends else (None, None)
     arrow = _arrow(change, domain)
     decided = comparison.verdict in {Verdict.BETTER, Verdict.WORSE}
+    words = f"{render_shown(comparison)}  {shown.label}".strip()
     return {
         "name": shown.name,
+        "lines": [*break_label(shown.name.replace("\n", ""), _LETTERS).split("\n"), words],
         "change": change,
         "arrow": arrow,
         "at": _clamp(change, domain),
@@ -136,7 +166,7 @@ def _effect_row(shown: NamedDifference, domain: tuple[float, float]) -> dict[str
         "colour": vega.OPEN if not decided else vega.BETTER if comparison.verdict is Verdict.BETTER else vega.WORSE,
         "shape": arrow or ("diamond" if decided else "circle"),
         "size": 170 if arrow else 110,
-        "words": f"{render_shown(comparison)}  {shown.label}".strip(),
+        "words": words,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from pgstrata.model.price import Cost
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
+from pgstrata.report.figures.run_lines import break_label
 from pgstrata.report.figures.vega import INK
 from pgstrata.report.sentences.worth import say_cost
 
@@ -23,6 +24,7 @@ _ROOM: Final = 1.05
 """The end of the axis, as a multiple of the highest price."""
 _OFFSET: Final = 9
 """Pixels between a point and its name."""
+_LINE: Final = 13
 
 
 def draw_frontier(names: Sequence[str], costs: Sequence[Cost], *, judged: bool = True) -> Figure | None:
@@ -37,7 +39,8 @@ def draw_frontier(names: Sequence[str], costs: Sequence[Cost], *, judged: bool =
         return None
     rows = [
         {
-            "name": name,
+            "name": break_label(name),
+            "lines": _count_lines(name),
             "price": cost.price.amount,
             "rate": vega.rounded(cost.rate),
             "low": vega.rounded(cost.interval[0]) if cost.interval else None,
@@ -59,14 +62,19 @@ def draw_frontier(names: Sequence[str], costs: Sequence[Cost], *, judged: bool =
         vega.mark("point", {"size": 70, "opacity": 1, "color": INK}, where="!datum.front", x=x, y=y),
     ]
     # at the side with more room, which is at least half of the chart
-    name = {"dy": -7, "color": INK, "limit": _WIDTH // 2 - 2 * _OFFSET}
-    for align, side, where in (("left", 1, "<="), ("right", -1, ">")):
-        beside = {**name, "align": align, "dx": side * _OFFSET}
-        half = f"datum.price {where} {right / 2}"
-        layers.append(vega.mark("text", beside, where=half, text=vega.name("name"), x=x, y=y))
+    for lines in sorted({_count_lines(name) for name in names}):
+        above = {"dy": -7 - _LINE * (lines - 1), "color": INK, "lineBreak": "\n", "lineHeight": _LINE}
+        for align, side, half in (("left", 1, "<="), ("right", -1, ">")):
+            where = f"datum.price {half} {right / 2} && datum.lines === {lines}"
+            beside = {**above, "align": align, "dx": side * _OFFSET}
+            layers.append(vega.mark("text", beside, where=where, text=vega.name("name"), x=x, y=y))
     said = (
-        f"{row['name']}: a million transactions for {say_cost(cost)} {currency}"
-        for row, cost in zip(rows, costs, strict=True)
+        f"{name}: a million transactions for {say_cost(cost)} {currency}"
+        for name, cost in zip(names, costs, strict=True)
     )
     chart = vega.layered(layers, width=_WIDTH, height=_HEIGHT)
     return vega.figure("", f"Throughput against price. {'; '.join(said)}", chart, rows)
+
+
+def _count_lines(name: str) -> int:
+    return break_label(name).count("\n") + 1

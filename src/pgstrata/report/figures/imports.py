@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from pgstrata.compare.one_look import ImportAnswer
 from pgstrata.compare.pairing.arms import sort_observations
 from pgstrata.compare.pairing.levels import read_levels
+from pgstrata.compare.pairing.pairs import to_ratio
 from pgstrata.model.answer import ALL_CELLS, Comparison, OrderedAxis
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
@@ -71,6 +71,6 @@ def draw_steps(answer: ImportAnswer, axis: OrderedAxis, *, title: str, label: st
             means = [logs[name][block] for name in axis.levels]
             centre = fmean(means)
             points += [
-                LevelPoint(place=place, block=block, ratio=math.exp(mean - centre)) for place, mean in enumerate(means)
+                LevelPoint(place=place, block=block, ratio=to_ratio(mean - centre)) for place, mean in enumerate(means)
             ]
     return draw_levels(axis, points, factor="environment", title=title, label=label) if points else None

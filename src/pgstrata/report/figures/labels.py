@@ -76,6 +76,18 @@ def thin_out(texts: Sequence[str], places: Sequence[float], *, gap: float = 6) -
     return tuple(shown)
 
 
+def cut_apart(texts: Sequence[str], letters: int) -> list[str]:
+    """At most so many letters of each; those that would be alike are cut in their middle instead of at their end."""
+    short = [cut(text, letters) for text in texts]
+    tail = letters // 2
+    return [
+        f"{text[: letters - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
+        if short.count(one) > 1 and one != text
+        else one
+        for text, one in zip(texts, short, strict=True)
+    ]
+
+
 def cut(text: str, letters: int) -> str:
     """At most so many letters, with an ellipsis where some are left out."""
     return text if len(text) <= letters else f"{text[: max(1, letters - 1)].rstrip()}…"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -11,11 +11,14 @@ from typing import Final
 from pgstrata.report.figures.vega import COLOURS, INK
 from pgstrata.report.projections.estimates import Figures
 from pgstrata.report.projections.model import ENVIRONMENT, Curve, Projection
+from pgstrata.report.sentences.events import EVENT_WORDS
 
 ALL_NAMED: Final = 14
 """Up to so many curves of one chart have a colour, a mark and a name each."""
 MOST_NAMED: Final = 8
 """Of more curves, so many."""
+EVENT_MARKS: Final[Mapping[str, int]] = {kind: mark for mark, kind in enumerate(EVENT_WORDS, start=1)}
+"""Numbers of the marks of log events, by kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

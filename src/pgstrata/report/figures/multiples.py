@@ -10,7 +10,7 @@ from typing import Final
 
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures.labels import cut
+from pgstrata.report.figures.labels import cut_apart
 from pgstrata.report.figures.plot_marks import text
 from pgstrata.report.figures.plot_rows import WIDTH, place_levels
 from pgstrata.report.figures.scales import Scale, are_far_apart, short_number, value_scale
@@ -54,12 +54,12 @@ def _draw(projection: Projection, figures: Figures, y: Scale, label: str) -> str
         f"<desc>{escape(label)}</desc>"
         f'<defs><path id="{name}" d="{"".join(lines)}" stroke="{OPEN}" stroke-width=".6" opacity=".45"/></defs>'
     )
-    parts = [head]
+    parts, names = [head], cut_apart([curve.name for curve in projection.curves], _LETTERS)
     for place, (curve, line) in enumerate(zip(projection.curves, lines, strict=True)):
         left, top = place % _COLUMNS * _ACROSS, place // _COLUMNS * _DOWN
         colour = INK if curve.baseline else COLOURS[1]
         parts.append(
-            f'<g transform="translate({left:.0f} {top + _HEAD})">{text(0, -3, cut(curve.name, _LETTERS))}'
+            f'<g transform="translate({left:.0f} {top + _HEAD})">{text(0, -3, names[place])}'
             f'<use href="#{name}"/><path d="{line}" stroke="{colour}" stroke-width="2"/>'
             f"<title>{escape(curve.name)}</title></g>"
         )

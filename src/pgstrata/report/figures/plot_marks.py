@@ -8,9 +8,10 @@ from itertools import pairwise
 from typing import Final
 
 from pgstrata.model.answer import AxisStep
-from pgstrata.report.figures.labels import LETTER, LINE, Box, cut, part_labels, text_box, thin_out
+from pgstrata.report.figures.labels import LETTER, LINE, Box, cut, cut_apart, part_labels, text_box, thin_out
 from pgstrata.report.figures.looks import Look, draw_marks
 from pgstrata.report.figures.plot_rows import WIDTH, Point, Row, Sheet
+from pgstrata.report.figures.run_lines import break_label
 from pgstrata.report.figures.vega import INK, OPEN
 from pgstrata.report.projections.design import shorten_alike
 from pgstrata.report.projections.model import PAIR, SCALE, Curve
@@ -33,6 +34,8 @@ _ACROSS_TURNED: Final = LETTER * 0.68
 """Pixels to the left that a letter of a turned text takes, of wide fonts too."""
 _TALL_TURNED: Final = 5.0
 """Pixels to the left that the height of a turned text takes, less those by which it stands to the right."""
+_LETTERS_OF_LEGEND: Final = 56
+"""Of a line that has room beside its mark."""
 _EXCLUDED: Final = "excluded run"
 _FAR: Final = "run far from the median"
 _KINK: Final = "point off its curve"
@@ -40,10 +43,11 @@ _STEP: Final = "resolved step"
 _OTHERS: Final = "other lines"
 
 
-def text(x: float, y: float, said: str, *, anchor: str = "start", more: str = "") -> str:
-    """A line of text with its baseline at `y`."""
+def text(x: float, y: float, said: str, *, anchor: str = "start", more: str = "", whole: str = "") -> str:
+    """A line of text with its baseline at `y`; `whole` is what it was cut from, for those who rest a mouse on it."""
     side = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text x="{x:.1f}" y="{y:.1f}"{side}{more}>{escape(said)}</text>'
+    drawn = f'<text x="{x:.1f}" y="{y:.1f}"{side}{more}>{escape(said)}</text>'
+    return f"<g><title>{escape(whole)}</title>{drawn}</g>" if whole and whole != said else drawn
 
 
 def draw_row(sheet: Sheet, row: Row) -> Iterator[str]:
@@ -202,7 +206,9 @@ def _is_free(box: Box, taken: Sequence[Box], sheet: Sheet) -> bool:
 
 def _draw_names(sheet: Sheet, row: Row, named: Sequence[tuple[Curve, Look, Sequence[Point | None]]]) -> Iterator[str]:
     """Mark and name of each curve at the right, joined with its last point."""
-    for (curve, look, points), at in zip(named, name_heights(row, [each[2] for each in named]), strict=True):
+    heights = name_heights(row, [each[2] for each in named])
+    names = cut_apart([curve.name for curve, _, _ in named], LETTERS)
+    for (curve, look, points), name, at in zip(named, names, heights, strict=True):
         if at is None:
             continue
         x, y = _pixels(sheet, row, points)[-1]
@@ -210,7 +216,7 @@ def _draw_names(sheet: Sheet, row: Row, named: Sequence[tuple[Curve, Look, Seque
         leader = f"M{x + 4:.1f},{y:.1f}L{start:.1f},{at:.1f}" if abs(y - at) > 1 else ""
         mark = draw_marks(look.mark, [(start + 5, at)], 3)
         yield f'<path d="{leader}{mark}" fill="{look.colour}" stroke="{look.colour}" stroke-width=".6"/>'
-        yield text(start + 12, at + 4, cut(curve.name, LETTERS))
+        yield text(start + 12, at + 4, name, whole=curve.name)
 
 
 def name_heights(row: Row, lines: Sequence[Sequence[Point | None]]) -> tuple[float | None, ...]:
@@ -221,7 +227,8 @@ def name_heights(row: Row, lines: Sequence[Sequence[Point | None]]) -> tuple[flo
 
 def draw_levels(sheet: Sheet, bottom: float) -> tuple[list[str], float]:
     """Levels below the lowest row, turned where they are long, as many as there is room for; where they end."""
-    texts = [cut(level, _MOST_LETTERS_TURNED) for level in shorten_alike(sheet.projection.levels)]
+    levels = shorten_alike(sheet.projection.levels)
+    texts = cut_apart(levels, _MOST_LETTERS_TURNED)
     shown = thin_out(texts, sheet.xs)
     turned = not all(shown) and not sheet.projection.numbers
     y, parts = bottom + 16, []
@@ -229,12 +236,13 @@ def draw_levels(sheet: Sheet, bottom: float) -> tuple[list[str], float]:
         room = sheet.xs[1] - sheet.xs[0] if len(sheet.xs) > 1 else _TURNED
         every = max(1, round(_TURNED / room + 0.49))
         shown = tuple(place % every == 0 for place in range(len(texts)))
-    for x, said, here in zip(sheet.xs, texts, shown, strict=True):
+    for x, said, level, here in zip(sheet.xs, texts, levels, shown, strict=True):
         if here and turned:
             fitting = cut(said, int((x - _TALL_TURNED) / _ACROSS_TURNED))
-            parts.append(text(x + 4, y, fitting, anchor="end", more=f' transform="rotate(-50 {x + 4:.1f} {y:.1f})"'))
+            turn = f' transform="rotate(-50 {x + 4:.1f} {y:.1f})"'
+            parts.append(text(x + 4, y, fitting, anchor="end", more=turn, whole=level))
         elif here:
-            parts.append(text(x, y, said, anchor="middle"))
+            parts.append(text(x, y, said, anchor="middle", whole=level))
     foot = y + (max(map(len, texts)) * LETTER * 0.72 if turned else 0) + 15
     parts.append(text((_LEFT + sheet.right) / 2, foot, name_factor(sheet.projection.axis), anchor="middle"))
     return parts, foot
@@ -254,11 +262,13 @@ def lay_legend(items: Sequence[tuple[str, str]], foot: float) -> tuple[list[str]
     """
     parts, x, y = [], 0.0, foot + 18
     for drawn, said in items:
-        width = 16 + text_box(said, 0, 0).width
+        lines = break_label(said, _LETTERS_OF_LEGEND).split("\n")
+        width = 16 + max(text_box(line, 0, 0).width for line in lines)
         if x > 0 and x + width > WIDTH:
             x, y = 0.0, y + 16
-        parts.append(f'<g transform="translate({x + 5:.1f} {y - 4:.1f})">{drawn}</g>{text(x + 13, y, said)}')
-        x += width + 10
+        parts.append(f'<g transform="translate({x + 5:.1f} {y - 4:.1f})">{drawn}</g>')
+        parts += [text(x + 13, y + LINE * place, line) for place, line in enumerate(lines)]
+        x, y = x + width + 10 if len(lines) == 1 else float(WIDTH), y + LINE * (len(lines) - 1)
     return parts, (y if items else foot) + 6
 
 

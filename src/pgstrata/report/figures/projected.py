@@ -12,7 +12,7 @@ from html import escape
 from typing import Final
 
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures.labels import cut, text_box
+from pgstrata.report.figures.labels import cut_apart, text_box
 from pgstrata.report.figures.looks import Look, choose_looks
 from pgstrata.report.figures.plot_marks import LETTERS, draw_legend, draw_levels, draw_row
 from pgstrata.report.figures.plot_rows import WIDTH, Bounds, Sheet, make_rows, place_levels
@@ -53,7 +53,7 @@ def _say_curves(projection: Projection, figures: Figures, looks: Sequence[Look])
 
 
 def _draw(projection: Projection, figures: Figures, bounds: Bounds, looks: tuple[Look, ...], label: str) -> str:
-    names = [cut(curve.name, LETTERS) for curve, look in zip(projection.curves, looks, strict=True) if look.named]
+    names = cut_apart([each.name for each, look in zip(projection.curves, looks, strict=True) if look.named], LETTERS)
     right = WIDTH - 16 - max(_NARROWEST, *(text_box(name, 0, 0).width for name in names))
     sheet = Sheet(
         projection=projection,

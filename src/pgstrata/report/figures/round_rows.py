@@ -14,9 +14,10 @@ from typing import Final
 
 from pgstrata.compare.rounds import CellRounds
 from pgstrata.model.experiment import Experiment
-from pgstrata.report.figures.labels import cut, thin_out
+from pgstrata.report.figures.labels import LINE, thin_out
 from pgstrata.report.figures.plot_marks import text
 from pgstrata.report.figures.plot_rows import WIDTH
+from pgstrata.report.figures.run_lines import break_label
 from pgstrata.report.figures.vega import COLOURS, INK
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.units import render_percent_change
@@ -25,7 +26,7 @@ MOST_ENVIRONMENTS: Final = 12
 LEFT: Final = 46.0
 RIGHT: Final = WIDTH - 4.0
 HEAD: Final = 17.0
-"""Pixels for the name above a row."""
+"""Pixels for a line of text above a row."""
 HEIGHT: Final = 44.0
 GAP: Final = 7.0
 _NAME: Final = 58
@@ -42,9 +43,9 @@ Point = tuple[float, float]
 class Sheet:
     """What all rows share.
 
-    `names` for people and `colours` are by environment, in the order of the rows. `middles` are the values in the
-    middle of the rows, `half` is half of their height as a logarithm. `bins` is the most points of a line; `label`
-    tells the chart to those who do not see it.
+    `names` for people, in lines, and `colours` are by environment, in the order of the rows. `middles` are the values
+    in the middle of the rows, `half` is half of their height as a logarithm. `bins` is the most points of a line;
+    `label` tells the chart to those who do not see it.
     """
 
     found: CellRounds
@@ -56,14 +57,19 @@ class Sheet:
     label: str
 
     @property
+    def head(self) -> float:
+        """Pixels above each row, for the name with most lines."""
+        return HEAD + LINE * max(name.count("\n") for name in self.names.values())
+
+    @property
     def tops(self) -> Mapping[str, float]:
         """Where the row of each environment begins."""
-        return {name: place * (HEAD + HEIGHT + GAP) + HEAD for place, name in enumerate(self.names)}
+        return {name: place * (self.head + HEIGHT + GAP) + self.head for place, name in enumerate(self.names)}
 
     @property
     def bottom(self) -> float:
         """Where the lowest row ends."""
-        return len(self.names) * (HEAD + HEIGHT + GAP) - GAP
+        return len(self.names) * (self.head + HEIGHT + GAP) - GAP
 
     def y(self, ratio: float, top: float) -> float:
         """The pixel of a ratio to the middle of a row, at its edge where the row ends before."""
@@ -79,7 +85,7 @@ def make_sheet(
     shown = choose_environments(experiment, middles)
     return Sheet(
         found=found,
-        names={name: name_environment(experiment.environment(name), experiment) for name in shown},
+        names={name: break_label(name_environment(experiment.environment(name), experiment), _NAME) for name in shown},
         colours={name: COLOURS[places[name] % len(COLOURS)] for name in shown},
         middles=middles,
         half=half,
@@ -121,7 +127,8 @@ def wrap(sheet: Sheet, height: float, parts: Sequence[str]) -> str:
 
 def draw_frame(name: str, top: float, middle: str) -> Iterator[str]:
     """The name of a row, lines at both ends and at its middle, and what stands there."""
-    yield text(0, top - 5, cut(name, _NAME), more=' font-weight="600"')
+    for above, line in enumerate(reversed(name.split("\n"))):
+        yield text(0, top - 5 - LINE * above, line, more=' font-weight="600"')
     ends = f"M{LEFT},{top}H{RIGHT}M{LEFT},{top + HEIGHT}H{RIGHT}"
     yield f'<path d="{ends}" stroke="{INK}" opacity=".13"/>'
     half = f'd="M{LEFT},{top + HEIGHT / 2}H{RIGHT}"'

@@ -12,7 +12,7 @@ from pgstrata.compare.rounds import CellRounds, Turn
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.runs import Validity
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures.looks import draw_marks
+from pgstrata.report.figures.looks import EVENT_MARKS, draw_marks
 from pgstrata.report.figures.plot_marks import lay_legend, text
 from pgstrata.report.figures.round_rows import (
     GAP,
@@ -47,7 +47,6 @@ _APART: Final = 4.0
 _STACKED: Final = 5.5
 _MOST_SLOTS: Final = 30
 """Up to so many visits have lines between them."""
-_EVENT_MARKS: Final[Mapping[str, int]] = {kind: mark for mark, kind in enumerate(EVENT_WORDS, start=1)}
 _CROSS: Final = "m-2.5,-2.5l5,5m0,-5l-5,5"
 _GREY: Final = f'stroke="{OPEN}" stroke-dasharray="2 2"'
 _HOLLOW: Final = f'stroke="{INK}" stroke-width="1.1"'
@@ -118,7 +117,7 @@ def _draw_slots(sheet: Sheet) -> Iterator[str]:
     number = len(sheet.found.visits)
     if 1 < number <= _MOST_SLOTS:
         slot = (RIGHT - LEFT) / number
-        lines = "".join(f"M{LEFT + place * slot:.1f},{HEAD:.0f}V{sheet.bottom:.0f}" for place in range(1, number))
+        lines = "".join(f"M{LEFT + place * slot:.1f},{sheet.head:.0f}V{sheet.bottom:.0f}" for place in range(1, number))
         yield f'<path d="{lines}" stroke="{INK}" opacity=".13"/>'
 
 
@@ -194,7 +193,7 @@ def _draw_far(sheet: Sheet, name: str, top: float) -> Iterator[str]:
 def _draw_events(sheet: Sheet, name: str, top: float) -> Iterator[str]:
     """What the server's log tells, along the bottom of its row, each kind at its own height."""
     height = top + HEIGHT - 3
-    for kind, mark in _EVENT_MARKS.items():
+    for kind, mark in EVENT_MARKS.items():
         xs = sorted(_x(sheet, place, time) for place, turn in _turns(sheet, name) for time in turn.events.get(kind, ()))
         at = [(x, height) for x in _thin(xs)]
         if at:
@@ -242,7 +241,7 @@ def _legend(sheet: Sheet) -> list[tuple[str, str]]:
         (far, "outlying round", lambda: draw_marks(3, [(0, 0)], 2.6)),
     )
     found = [(f'<path d="{draw()}" {_HOLLOW}/>', said) for there, said, draw in marks if there]
-    for kind, mark in _EVENT_MARKS.items():
+    for kind, mark in EVENT_MARKS.items():
         if kind in kinds:
             found.append((f'<path d="{draw_marks(mark, [(0, 0)], 2.4)}" fill="{INK}"/>', EVENT_WORDS[kind]))
     return found

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import TypeVar
 
 from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import TPS, Series
 from pgstrata.model.runs import RunRecord
+from pgstrata.report.blocks.layout import split_name
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.sources.runs import may_enter
 
@@ -47,9 +47,21 @@ def label_environments(experiment: Experiment) -> Mapping[str, str]:
     return {item.name: break_label(name_environment(item, experiment)) for item in experiment.environments}
 
 
-def break_label(text: str) -> str:
-    """Lines of at most some 30 characters; without its line breaks it is the text again."""
-    return "\n".join(wrap(text, _LABEL_WIDTH, drop_whitespace=False)) or text
+def break_label(text: str, width: int = _LABEL_WIDTH) -> str:
+    """Lines of at most so many characters, and blanks; without its line breaks it is the text again.
+
+    They end after words and parts of names, and within those only if one alone is longer than a line.
+    """
+    lines = [""]
+    for piece in (part for each in split_name(text) for part in _cut_into(each, width)):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(lines)
+
+
+def _cut_into(text: str, width: int) -> list[str]:
+    return [text[start : start + width] for start in range(0, len(text), width)] or [text]
 
 
 def choose_lines(answer: Answer, cell: str) -> tuple[Line, ...]:

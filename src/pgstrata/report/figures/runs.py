@@ -1,22 +1,16 @@
-"""Charts of the runs themselves: over their seconds, turn by turn, block by block.
-
-Block by block, what lies far from the rest has a panel of its own, on one relative scale.
-"""
+"""The chart of the runs themselves block by block: what lies far from the rest has a panel of its own, on one scale."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from pgstrata.model.answer import Answer
-from pgstrata.model.metrics import METRICS, ROUND_TPS
-from pgstrata.model.runs import RunRecord
-from pgstrata.report.answer.notes import visits_in_slices
+from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_lines import Dot, choose_lines, label_environments, place_dots, spread
-from pgstrata.report.figures.scales import are_far_apart
+from pgstrata.report.figures.run_lines import Dot, label_environments, place_dots
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.names import count
 
@@ -95,49 +89,6 @@ def choose_ticks(low: float, high: float) -> tuple[float, ...]:
     return tuple(float(f"{place * step:.10g}") for place in range(first, last + 1))
 
 
-_MOST_TICKS = 6
-_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
-
-
-def draw_over_time(answer: Answer, cell: str, title: str) -> Figure | None:
-    """Some runs of each environment over their seconds, one panel per environment.
-
-    All panels have one scale, unless that would flatten some of them.
-    """
-    experiment = answer.study.plan.experiment
-    labels = label_environments(experiment)
-    lines = choose_lines(answer, cell)
-    if not lines:
-        return None
-    rows = [
-        {"name": labels[line.environment], "run": line.run, "time": round(time, 2), "value": vega.rounded(value)}
-        for line in lines
-        for time, value in zip(line.times, line.values, strict=True)
-    ]
-    last = max(time for line in lines for time in line.times)
-    seconds = {"values": choose_seconds(last), "format": "d"}
-    shared = {
-        "x": vega.number("time", title="seconds", scale={"nice": False}, axis=seconds),
-        "y": vega.number("value", title=experiment.metric, scale={"zero": True}, axis={"tickCount": 4, "format": "~s"}),
-        "detail": vega.name("run"),
-        **vega.by_environment(experiment, "color", legend=False),
-    }
-    line = vega.mark("line", {"strokeWidth": 0.9, "opacity": 0.75}, **shared)
-    chart = vega.in_panels({**line, "height": 110}, "name", list(labels.values()))
-    label = f"{METRICS[experiment.metric].title} over the seconds of {count(len(lines), 'run')}, "
-    label += "one panel per environment"
-    if are_far_apart([max(line.values) for line in lines]):
-        chart["resolve"] = {"scale": {"y": "independent"}}
-        title, label = (f"{text}; each panel has a scale of its own" for text in (title, label))
-    return vega.figure(title, label, chart, rows)
-
-
-def choose_seconds(last: float) -> list[int]:
-    """Whole seconds for the ticks of an axis, few enough that their labels stand apart."""
-    step = next((step for step in _SECONDS if last / step <= _MOST_TICKS), math.ceil(last / _MOST_TICKS))
-    return list(range(0, math.floor(last) + 1, step))
-
-
 def draw_by_block(answer: Answer, cell: str, title: str) -> Figure | None:
     """Every run of a cell, block by block; those of a block are joined, so that drift shows as blocks that wander.
 
@@ -205,48 +156,3 @@ def _baseline_layers(answer: Answer, cell: str, panel: Panel, scale: Spec) -> li
         return []
     look = {"color": INK, "strokeDash": [3, 3], "opacity": 0.6}
     return [vega.mark("rule", look, row={"at": median(runs)}, x=None, y=vega.number("at", scale=scale))]
-
-
-MOST_VISITS = 4
-_MARGIN = 1.03
-
-
-def draw_rounds(answer: Answer, cell: str, title: str) -> Figure | None:
-    """Some visits of a cell, one panel each: throughput of every slice, on one logarithmic scale."""
-    experiment = answer.study.plan.experiment
-    visits = spread(visits_in_slices(answer.study, cell), MOST_VISITS)
-    labels = label_environments(experiment)
-    rows: list[dict[str, Any]] = [
-        {"name": labels[name], "visit": f"block {visit.block}", "time": round(time, 2), "value": vega.rounded(value)}
-        for visit in visits
-        for name, run in visit.runs.items()
-        for time, value in _slices(run)
-    ]
-    if not rows:
-        return None
-    values = [row["value"] for row in rows]
-    low, high = min(values) / _MARGIN, max(values) * _MARGIN
-    scale = {"type": "log", "domain": [low, high], "nice": False}
-    ticks = {"format": "~s", "values": list(choose_ticks(low, high))}
-    y = vega.number("value", title="tps of a slice, log", axis=ticks, scale=scale)
-    x = vega.number(
-        "time", title="seconds since the first slice", scale={"nice": False}, axis={"format": "~g", "grid": False}
-    )
-    layers = [
-        vega.mark("line", {"strokeWidth": 1, "opacity": 0.5}),
-        vega.mark("point", {"filled": True, "size": 30, "opacity": 1}, **vega.by_environment(experiment, "shape")),
-    ]
-    shared = {"x": x, "y": y, **vega.by_environment(experiment, "color")}
-    order = [f"block {visit.block}" for visit in visits]
-    chart = vega.in_panels({"layer": layers, "height": 130, "encoding": shared}, "visit", order)
-    label = f"Throughput of every slice in {count(len(visits), 'visit')}, a colour for each environment"
-    return vega.figure(title, label, chart, rows)
-
-
-def _slices(run: RunRecord) -> Iterator[tuple[float, float]]:
-    """Start in seconds and throughput of each round that has both."""
-    for series in run.series:
-        if series.metric == ROUND_TPS:
-            for time, value in zip(series.times, series.values, strict=True):
-                if math.isfinite(time) and 0 < value < math.inf:
-                    yield time, value

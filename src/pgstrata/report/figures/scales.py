@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pgstrata.units import render_digits
+
 _STEPS: Final = (1, 2, 2.5, 5, 10)
 _RATIOS: Final = (0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 3, 5, 10, 30, 100, 300, 1000)
 """Changes of -99 % to +99,900 % that have a number on an axis of ratios that reaches far."""
@@ -15,6 +17,8 @@ _FAR: Final = 1.8
 _LOG_DIGITS: Final = (1, 2, 5)
 _MOST_APART: Final = 4.0
 _UNITS: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+_SECONDS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
+_MOST_SECONDS: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +40,6 @@ class Scale:
             share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
-    def holds(self, value: float) -> bool:
-        """Whether a value lies on the axis."""
-        return self.low <= value <= self.high
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
@@ -51,10 +51,9 @@ class Tick:
 
 def short_number(value: float) -> str:
     """A number for an axis with three digits at most: 12.5k, 0.25, 1.2M."""
-    for size, unit in _UNITS:
-        if abs(value) >= size:
-            return f"{value / size:.3g}{unit}"
-    return f"{value:.3g}"
+    shown = float(f"{value:.3g}")
+    size, unit = next((each for each in _UNITS if abs(shown) >= each[0]), (1.0, ""))
+    return f"{render_digits(shown / size)}{unit}"
 
 
 def step_between(low: float, high: float, most: int) -> float:
@@ -83,6 +82,12 @@ def log_ticks(low: float, high: float, most: int = 5) -> tuple[Tick, ...]:
         return even_ticks(low, high, most)
     every = math.ceil(len(inside) / most)
     return tuple(Tick(value=value, text=short_number(value)) for value in inside[::every])
+
+
+def choose_seconds(last: float) -> list[int]:
+    """Whole seconds for the ticks of an axis, few enough that their labels stand apart."""
+    step = next((step for step in _SECONDS if last / step <= _MOST_SECONDS), math.ceil(last / _MOST_SECONDS))
+    return list(range(0, math.floor(last) + 1, step))
 
 
 def change_ticks(low: float, high: float, most: int = 5) -> tuple[Tick, ...]:

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures.run_lines import label_environments
+from pgstrata.report.figures.labels import LETTER
+from pgstrata.report.figures.run_lines import break_label, label_environments
 
 Spec = dict[str, Any]
 Row = Mapping[str, Any]
@@ -26,6 +27,8 @@ BETTER, WORSE, OPEN = "#0072b2", "#d55e00", "#7f8790"
 WIDTH: Final = 900
 WHOLE: Final = WIDTH - 90
 """Width of a chart beside the labels of its axis."""
+NARROW: Final = 296
+"""The same of a chart that a phone shows whole."""
 # The labels of the library have another minus sign than the figures in the text.
 MINUS: Final = "replace(datum.label, '\u2212', '-')"
 # A label that `break_label` broke into lines, as an expression of the library.
@@ -33,8 +36,9 @@ LINES: Final = "split(datum.label, '\\n')"
 # Okabe and Ito: told apart with every kind of colour vision, on white and on black.
 COLOURS: Final = (OPEN, "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#a6761d")
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
-_DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [1, 3], [4, 4])
-_ENVIRONMENTS: Mapping[str, Sequence[Any]] = {"color": COLOURS, "shape": _SHAPES, "strokeDash": _DASHES}
+_ENVIRONMENTS: Mapping[str, Sequence[Any]] = {"color": COLOURS, "shape": _SHAPES}
+_FEWEST_LETTERS: Final = 8
+"""Of a line of a name below an axis."""
 _LEAST_SCALE: Final = 0.82
 """Texts of 11 px stay readable down to this scale."""
 _PADDING: Final = {"left": 14, "right": 14, "top": 4, "bottom": 4}
@@ -42,9 +46,18 @@ _PADDING: Final = {"left": 14, "right": 14, "top": 4, "bottom": 4}
 _LEGEND_COLUMNS: Final = ((12, 5), (20, 4), (28, 3), (48, 2))
 
 
-def figure(title: str, label: str, chart: Spec, rows: Sequence[Row]) -> Figure:
-    """A chart of these rows, drawn when somebody asks for it."""
-    return Figure(title=title, label=label, draw=partial(render, chart, rows))
+def figure(title: str, label: str, chart: Spec, rows: Sequence[Row], narrow: Spec | None = None) -> Figure:
+    """A chart of these rows, drawn when somebody asks for it.
+
+    `narrow` is the same chart, `NARROW` wide: a page shows it on a phone and in a column.
+    """
+    return Figure(title=title, label=label, draw=partial(_draw, chart, narrow, rows))
+
+
+def _draw(chart: Spec, narrow: Spec | None, rows: Sequence[Row]) -> str:
+    if narrow is None:
+        return render(chart, rows)
+    return f"{render(chart, rows, 'wide')}{render(narrow, rows, 'narrow')}"
 
 
 def percent(ratio: float) -> float:
@@ -65,13 +78,6 @@ def layered(layers: Sequence[Spec], **frame: Any) -> Spec:
 def beside(charts: Sequence[Spec], *, columns: int = 2, **more: Any) -> Spec:
     """Charts beside and below each other."""
     return {"data": {"name": "rows"}, "concat": list(charts), "columns": columns, **more}
-
-
-def in_panels(chart: Spec, field: str, order: Sequence[str]) -> Spec:
-    """A chart for each value of a field, two beside each other with the value above."""
-    header = {"labelExpr": LINES, "labelLimit": 0, "labelAnchor": "start", "labelFontWeight": "bold"}
-    facet = name(field, sort=list(order), title=None, header=header)
-    return {"data": {"name": "rows"}, "facet": facet, "columns": 2, "spec": {"width": WHOLE / 2, **chart}}
 
 
 def mark(kind: str, look: Spec, *, where: str = "", row: Row | None = None, **channels: Spec | None) -> Spec:
@@ -119,14 +125,16 @@ def percent_axis(**more: Any) -> Spec:
 
 
 def named_places(title: str, names: Sequence[str], margin: float, **axis: Any) -> Spec:
-    """The places 0, 1, ... along x with their names."""
-    shown = {"values": list(range(len(names))), "labelExpr": f"{json.dumps(list(names))}[datum.value]", "grid": False}
+    """The places 0, 1, ... along x with their names, in lines where they are long."""
+    letters = max(_FEWEST_LETTERS, int(WHOLE / len(names) / LETTER) - 1)
+    lines = json.dumps([break_label(name, letters) for name in names])
+    shown = {"values": list(range(len(names))), "labelExpr": f"split({lines}[datum.value], '\\n')", "grid": False}
     scale = {"domain": [-margin, len(names) - 1 + margin], "nice": False}
     return number("x", title=title, scale=scale, axis={**shown, **axis})
 
 
 def by_environment(experiment: Experiment, *channels: str, legend: bool = True) -> Spec:
-    """The colour, shape or dash of each environment, the same in all charts, with a legend below."""
+    """The colour or shape of each environment, the same in all charts, with a legend below."""
     return by_name(list(label_environments(experiment).values()), *channels, legend=legend)
 
 
@@ -170,17 +178,19 @@ _CONFIG = {
     "padding": _PADDING,
     "axis": _AXIS,
     "legend": {**_INK, "symbolOpacity": 1},
-    "header": _INK,
     "view": {"stroke": None},
 }
 
 
-def render(chart: Spec, rows: Sequence[Row]) -> str:
-    """A chart as SVG with these rows in the place of its data named "rows", to be put into a page as it is."""
+def render(chart: Spec, rows: Sequence[Row], look: str = "") -> str:
+    """A chart as SVG with these rows in the place of its data named "rows", to be put into a page as it is.
+
+    `look` is its class.
+    """
     import vl_convert  # noqa: PLC0415 - only pages with charts need the renderer
 
     whole = {**chart, "config": _CONFIG, "datasets": {"rows": list(rows)}}
-    return _prepare_inline(vl_convert.vegalite_to_svg(whole, vl_version=_VEGA_LITE))
+    return _prepare_inline(vl_convert.vegalite_to_svg(whole, vl_version=_VEGA_LITE), look)
 
 
 # The figure as a whole has a description; those of its parts, in the words of the renderer, help nobody. The page has
@@ -199,14 +209,15 @@ def least_width(width: float) -> str:
     return f'style="min-width:{_LEAST_SCALE * width:.0f}px"'
 
 
-def _prepare_inline(svg: str) -> str:
+def _prepare_inline(svg: str, look: str) -> str:
     """Smaller, without namespaces (HTML needs none), with names of clip paths that are unique in the page.
 
     A tenth of a pixel is as fine as anybody sees. The renderer numbers its clip paths from its start on: named after
     the chart they are the same each time.
     """
     svg = _NOISE.sub("", _NOISE.sub("", svg))
-    svg = _WIDTH.sub(lambda found: f"{found[0]} {least_width(float(found[1]))}", svg, count=1)
+    named = f' class="{look}"' if look else ""
+    svg = _WIDTH.sub(lambda found: f"{found[0]}{named} {least_width(float(found[1]))}", svg, count=1)
     svg = _NUMBERS.sub(lambda found: re.sub(r"(\.\d)\d+", r"\1", found[0]), svg)
     places = {name: place for place, name in enumerate(dict.fromkeys(_CLIP.findall(svg)))}
     prefix = f"c{zlib.crc32(_CLIP.sub('', svg).encode()):x}"

@@ -6,6 +6,7 @@ The parts are few enough, named, coloured, and in one unit.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 from pgstrata.model.attribution import Attribution, Contribution, Part
@@ -219,9 +220,18 @@ def _rows(
             row |= {"low": (start + part.interval.low) / size, "high": (start + part.interval.high) / size}
         rows.append(row)
     rows.append(_end(len(parts) + 1, names[1], total.value, size))
+    air = _air(names[0])
     for row in rows:
-        row |= {"above": row["y"] - _BAR, "below": row["y"] + _BAR, "next": row["y"] + 1 - _BAR}
+        row["y"] += air * (row["y"] > 0)
+        row |= {"above": row["y"] - _BAR, "below": row["y"] + _BAR}
+    for row, after in pairwise(rows):
+        row["next"] = after["above"]
     return rows
+
+
+def _air(name: str) -> float:
+    """Rows between the first one and the next, so that a name of several lines, which begin beside it, has room."""
+    return max(0.0, _LINE * (len(break_label(name).split("\n")) + 0.5) / _STEP - 1)
 
 
 def _end(place: int, name: str, seconds: float, size: float) -> dict[str, Any]:
@@ -242,7 +252,7 @@ def _waterfall(rows: Sequence[Row], title: str) -> Spec:
     colours = {"color": vega.name("colour", scale=None), "opacity": vega.number("opacity", scale=None)}
     step = {"color": INK, "strokeWidth": 1, "opacity": 0.45}
     words = {"align": "left", "color": INK, "baseline": "middle"}
-    is_part, not_last, is_end = "datum.kind === 'part'", f"datum.y < {len(rows) - 1}", "datum.kind === 'end'"
+    is_part, not_last, is_end = "datum.kind === 'part'", "isValid(datum.next)", "datum.kind === 'end'"
     layers = [
         vega.mark("bar", {"cornerRadius": 1.5}, where=is_part, x=x("from"), x2={"field": "to"}, **bar, **colours),
         vega.mark("rule", step, where=not_last, x=x("to"), y=_y(rows, "below"), y2={"field": "next"}),
@@ -250,7 +260,7 @@ def _waterfall(rows: Sequence[Row], title: str) -> Spec:
         vega.mark("rule", {"color": INK, "strokeWidth": 3}, where=is_end, x=x("to"), **bar),
         vega.mark("text", words, x={"value": width + 12}, y=_y(rows, "y"), text={"field": "words"}),
     ]
-    return vega.layered(layers, width=width, height=len(rows) * _STEP)
+    return vega.layered(layers, width=width, height=(rows[-1]["y"] + 1) * _STEP)
 
 
 def _whiskers(x: Callable[[str], Spec], y: Spec) -> list[Spec]:
@@ -262,10 +272,10 @@ def _whiskers(x: Callable[[str], Spec], y: Spec) -> list[Spec]:
 
 def _y(rows: Sequence[Row], field: str) -> Spec:
     """Rows from above, with their names in lines; as JSON they end no string of the expression."""
-    names = json.dumps([break_label(row["name"]) for row in rows])
+    names = json.dumps({f"{row['y']:g}": break_label(row["name"]) for row in rows})
     axis = {
         "title": None,
-        "values": [row["y"] for row in rows],
+        "values": [float(f"{row['y']:g}") for row in rows],
         "labelExpr": f"split({names}[datum.value], '\\n')",
         "grid": False,
         "ticks": False,
@@ -273,8 +283,11 @@ def _y(rows: Sequence[Row], field: str) -> Spec:
         "labelLimit": _LABELS,
         "labelPadding": 8,
         "labelLineHeight": _LINE,
+        # each row keeps its name
+        "labelOverlap": False,
     }
-    return vega.number(field, scale={"domain": [len(rows) - 0.5, -0.5], "nice": False, "zero": False}, axis=axis)
+    scale = {"domain": [rows[-1]["y"] + 0.5, -0.5], "nice": False, "zero": False}
+    return vega.number(field, scale=scale, axis=axis)
 
 
 def draw_stacks(stacks: Sequence[Stack], title: str) -> Figure:
@@ -316,4 +329,7 @@ def _stacked(stacks: Sequence[Stack], rows: Sequence[Row], legend: Mapping[str, 
         vega.mark("bar", {"stroke": INK, "strokeWidth": 0.3}, where="datum.kind === 'part'", **bar, color=colour),
         vega.mark("text", words, where="datum.kind === 'total'", x=end, y=_y(named, "y"), text={"field": "words"}),
     ]
-    return vega.layered(layers, width=vega.WIDTH - _LABELS - 90, height=len(stacks) * (_STEP + 3))
+    lines = max(len(break_label(stack.name).split("\n")) for stack in stacks)
+    return vega.layered(
+        layers, width=vega.WIDTH - _LABELS - 90, height=len(stacks) * max(_STEP + 3, _LINE * (lines + 1))
+    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from pgstrata.model.explanation import Explained
+from pgstrata.model.explanation import Courses, Explained
 from pgstrata.report.blocks.model import (
     Block,
     Details,
@@ -12,11 +12,12 @@ from pgstrata.report.blocks.model import (
     Fact,
     Facts,
     Listing,
+    OnPage,
     Paragraph,
     Section,
     Tone,
 )
-from pgstrata.report.figures.live import draw_courses
+from pgstrata.report.figures.live import draw_blocks, draw_courses
 from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.frame import archive_document, recorded_from
@@ -52,6 +53,10 @@ _CALLS = (
     "Seconds of execution per second, as counted by pg_stat_statements. The change is the sum of three parts. Slower: "
     "each call took longer. Demand: calls changed with the number of transactions. Mix: other changes of calls."
 )
+_BLOCKS = (
+    "Load by what sessions waited for, and throughput, block by block: each bar is a run. Both charts have the same "
+    "axes."
+)
 _HOST = "Only what changed is shown, the largest change first."
 
 
@@ -75,8 +80,7 @@ def make_explanation(found: Explained, version: str) -> Document:
 
 def _sections(found: Explained) -> Iterator[Block]:
     why, texts = found.explanation, found.texts
-    chart = () if found.cell else (draw_courses(why.courses, (why.window.span,), why.comparison.span),)
-    yield Section("What changed", (main_table((why.throughput, why.load, why.time)), *chart), brief=True)
+    yield Section("What changed", (main_table((why.throughput, why.load, why.time)), *_charts(found)), brief=True)
     if why.rows:
         load = load_table(why.rows, why.load, texts)
         yield Section("Where the load is", (load, Paragraph(_LOAD, Tone.NOTE)), brief=True)
@@ -92,6 +96,23 @@ def _sections(found: Explained) -> Iterator[Block]:
     yield from relation_changes(why.relations)
     yield from horizon_blocks(why.horizons)
     yield from _surroundings(found)
+
+
+def _charts(found: Explained) -> Iterator[Block]:
+    """Over time; of a study both environments by block, side by side."""
+    why = found.explanation
+    theirs = why.reference_courses
+    if theirs is None:
+        yield draw_courses(why.courses, (why.window.span,), why.comparison.span)
+    else:
+        sides = ((why.comparison.label, theirs), (why.window.label, why.courses))
+        yield OnPage(lambda: _side_by_side(sides))
+
+
+def _side_by_side(sides: Sequence[tuple[str, Courses]]) -> tuple[Block, ...]:
+    named = zip(sides, draw_blocks(sides), strict=True)
+    parts = tuple(Section(name, (figure,)) for (name, _), figure in named)
+    return Paragraph(_BLOCKS, Tone.HELP), Section("", parts, parallel=True)
 
 
 def _surroundings(found: Explained) -> Iterator[Block]:

@@ -39,7 +39,7 @@ from pgstrata.report.live.words import (
     say_window,
 )
 from pgstrata.report.sentences.causes import readable
-from pgstrata.units import render_count, render_duration
+from pgstrata.units import render_count, render_duration, render_share
 
 _TOLD: Final = 5
 """Incidents that are told in words."""
@@ -182,7 +182,7 @@ def doubt_sentences(found: Found) -> Iterator[str]:
 
 
 def _percent(factor: float) -> str:
-    return f"{(factor - 1) * 100:.2g} %" if factor < _TIMES else f"{render_times(factor)} times"
+    return render_share(factor - 1) if factor < _TIMES else f"{render_times(factor)} times"
 
 
 def _sections(found: Found) -> Iterator[Block]:

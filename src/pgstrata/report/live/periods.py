@@ -64,10 +64,6 @@ _CALLS: Final = (
 _TOTALS: Final = "What rates add up to in the seconds that were recorded of each window, whose lengths may differ."
 
 
-def _say_count(value: float) -> str:
-    return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"  # noqa: PLR2004 - three digits
-
-
 _PER_SECOND: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "calls": ("calls per second", render_rate),
     "seconds": ("seconds of execution per second", render_rate),
@@ -78,9 +74,9 @@ _PER_SECOND: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
 }
 _PER_CALL: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "seconds": ("time of a call", render_duration),
-    "rows": ("rows a call", _say_count),
-    "blocks_hit": ("blocks hit a call", _say_count),
-    "blocks_read": ("blocks read a call", _say_count),
+    "rows": ("rows a call", render_rate),
+    "blocks_hit": ("blocks hit a call", render_rate),
+    "blocks_read": ("blocks read a call", render_rate),
     "wal_bytes": ("WAL a call", render_bytes),
 }
 _FIRST: Final = ("seconds", "calls")

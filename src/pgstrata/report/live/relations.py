@@ -10,7 +10,7 @@ from pgstrata.model.explanation import RelationChange
 from pgstrata.report.blocks.model import Block, Column, ColumnPlace, Details, Paragraph, Section, Table, Tone, begin
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.sentences.causes import readable
-from pgstrata.units import render_count, render_duration
+from pgstrata.units import render_count, render_digits, render_duration
 
 _MOST: Final = 12
 _NARROWEST: Final = 20
@@ -99,7 +99,7 @@ def _amount(use: RelationUse, names: tuple[str, ...]) -> float:
 
 
 def _rate(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
+    return f"{value:,.0f}" if abs(value) >= 100 else render_digits(value)  # noqa: PLR2004 - three digits
 
 
 def _table_of_changes(rows: Sequence[RelationChange], figures: _Figures, title: str) -> Table:

@@ -155,7 +155,7 @@ def calls_table(changes: Sequence[CallsChange], texts: Mapping[str, str]) -> Tab
         columns=(
             Column(
                 title="calls/s",
-                cells=tuple(f"{_short(row.reference_calls)} → {_short(row.calls)}" for row in rows),
+                cells=tuple(f"{render_rate(row.reference_calls)} → {render_rate(row.calls)}" for row in rows),
                 place=ColumnPlace.MORE,
             ),
             Column(
@@ -171,7 +171,8 @@ def calls_table(changes: Sequence[CallsChange], texts: Mapping[str, str]) -> Tab
             Column(
                 title="blocks a call",
                 cells=tuple(
-                    _calls(row, _short(row.reference_blocks_per_call), _short(row.blocks_per_call)) for row in rows
+                    _calls(row, render_rate(row.reference_blocks_per_call), render_rate(row.blocks_per_call))
+                    for row in rows
                 ),
                 place=ColumnPlace.MORE,
             ),
@@ -184,10 +185,6 @@ def calls_table(changes: Sequence[CallsChange], texts: Mapping[str, str]) -> Tab
 def _calls(row: CallsChange, before: str, after: str) -> str:
     """A figure of a call in both windows; of no calls there is none."""
     return f"{before if row.reference_calls else '-'} → {after if row.calls else '-'}"
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
 
 
 def rates_table(title: str, changes: Sequence[Change]) -> Table | None:

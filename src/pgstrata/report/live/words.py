@@ -12,7 +12,7 @@ from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, Onset, Outcome, RootBlocker, WindowFacts
 from pgstrata.report.live.relations import say_relations
 from pgstrata.report.sentences.causes import PART_NAMES, name_query, readable
-from pgstrata.units import render_count, render_duration
+from pgstrata.units import render_count, render_digits, render_duration, render_share
 
 _TOLD: Final = 0.1
 """Share of the extra load from which on a row is told in words."""
@@ -31,18 +31,23 @@ _CHANGED: Final = 3.0
 
 
 def say_window(span: Span) -> str:
-    """13:28:00 to 13:47:00."""
+    """13:28:00 to 13:47:00; with both zones where clocks were set between."""
     begin, end = local(span.begin), local(span.end)
-    if begin.date() != end.date():
-        return f"{begin:%Y-%m-%d %H:%M:%S} to {end:%Y-%m-%d %H:%M:%S}"
-    return f"{begin:%H:%M:%S} to {end:%H:%M:%S}"
+    day = "" if begin.date() == end.date() else "%Y-%m-%d "
+    pattern = f"{day}%H:%M:%S{' %Z' if _is_shifted(span) else ''}"
+    return f"{begin.strftime(pattern)} to {end.strftime(pattern)}"
+
+
+def _is_shifted(span: Span) -> bool:
+    return local(span.begin).utcoffset() != local(span.end).utcoffset()
 
 
 def say_dated(span: Span) -> str:
     """2026-11-26 13:28:00 to 13:47:00 (UTC+01:00)."""
     begin = local(span.begin)
     same = begin.date() == local(span.end).date()
-    return f"{f'{begin:%Y-%m-%d} ' if same else ''}{say_window(span)} ({begin:%Z})"
+    zone = "" if _is_shifted(span) else f" ({begin:%Z})"
+    return f"{f'{begin:%Y-%m-%d} ' if same else ''}{say_window(span)}{zone}"
 
 
 def say_place(window: WindowFacts) -> str:
@@ -164,18 +169,14 @@ def _percent(ratio: float, digits: int) -> str:
 
 def render_rate(value: float) -> str:
     """A number with three digits: 1,234, 56.7, 0.012."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
+    return f"{value:,.0f}" if abs(value) >= 100 else render_digits(value)  # noqa: PLR2004 - three digits
 
 
 def render_limit(change: Change) -> str:
     """12 %."""
-    return (
-        ""
-        if change.limit is None
-        else f"{change.limit * 100:.2g} %"
-        if change.limit < 1
-        else f"{render_times(change.limit + 1)} times"
-    )
+    if change.limit is None:
+        return ""
+    return render_share(change.limit) if change.limit < 1 else f"{render_times(change.limit + 1)} times"
 
 
 def render_times(value: float) -> str:

@@ -223,8 +223,8 @@ def say_obstacle(item: Unattributed) -> tuple[str, str]:
     match item.obstacle:
         case Obstacle.FIXED_RATE:
             why = (
-                "at a fixed rate, pauses are told apart by mean latency and mean lag, which are missing, do not fit the "
-                "throughput, or leave no sample of a transaction"
+                "at a fixed rate, pauses are told apart by mean latency and mean lag, which are missing, do not fit "
+                "the throughput, or leave no sample of a transaction"
             )
             return why, "measure longer runs or a higher rate; or leave out `rate`, and sessions have no pauses"
         case Obstacle.SEARCHED:

@@ -17,18 +17,18 @@ from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import count, join_names, name_environment, name_where, say_objectives
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.report.sentences.verdicts import (
-    decisive_interval,
     name_reference,
     needed_blocks,
     render_between,
     render_confidence,
     render_figures,
     render_threshold,
+    shown_interval,
     verdict_label,
     verdict_word,
 )
 from pgstrata.sources.runs import may_enter
-from pgstrata.units import render_duration, render_percent_change
+from pgstrata.units import render_digits, render_duration, render_percent_change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ def say_case(case: Case) -> str:
             head = f"{_compare_words(case)}, but by less than {limit} (real, but negligible)"
             return say_figures(case, head, render_figures)
         case Verdict.EQUIVALENT:
-            return say_figures(case, f"no difference larger than {limit} between {case.name} and {case.base}", tested)
+            return say_figures(case, f"no difference larger than {limit} between {case.name} and {case.base}", found)
         case Verdict.INCONCLUSIVE:
             return say_figures(case, f"{case.name} and {case.base} cannot be told apart", found, note=" (inconclusive)")
         case Verdict.UNSTABLE:
@@ -212,12 +212,7 @@ def say_course(comparison: Comparison, effort: Effort) -> str:
 
 def found(comparison: Comparison) -> str:
     """Between -1.1 % and +4.0 %: all that is known of the difference."""
-    return render_between(comparison.interval)
-
-
-def tested(comparison: Comparison) -> str:
-    """The same for equivalence, whose interval is narrower."""
-    return render_between(decisive_interval(comparison))
+    return render_between(shown_interval(comparison))
 
 
 def say_on(place: str) -> str:
@@ -353,7 +348,7 @@ def say_control(case: Case) -> str:
         case Verdict.EQUIVALENT:
             limit = render_threshold(case.experiment.threshold)
             claim = f"{head} does not differ from {base} by more than {limit}{place}, as it must be"
-            return say_figures(case, claim, tested, place=False)
+            return say_figures(case, claim, found, place=False)
         case _:
             claim = f"{head} cannot be told apart from {base}{place}"
             return f"{say_figures(case, claim, found, place=False)}{_hidden(case)}"
@@ -363,7 +358,7 @@ def _hidden(case: Case) -> str:
     """How large a difference of a control could be that its interval does not exclude."""
     spans = [item.interval for item in case.items if item.interval is not None]
     ends = [abs(end - 1) for span in spans for end in (span.low, span.high)]
-    return f"; a fault of up to {100 * max(ends):.3g} % would not show" if ends else ""
+    return f"; a fault of up to {render_digits(100 * max(ends))} % would not show" if ends else ""
 
 
 def summarise_control(cases: Sequence[Case], all_cells: int) -> str:

@@ -10,6 +10,7 @@ from pgstrata.compare.factors.axes import group_levels
 from pgstrata.compare.headlines import DIFFERENT
 from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.compare.pairing.levels import read_levels
+from pgstrata.compare.pairing.pairs import to_ratio
 from pgstrata.compare.verdicts.judging import ask
 from pgstrata.model.answer import ALL_CELLS, Answer, AxisStep, EffectKind, FactorEffect, OrderedAxis, Verdict
 from pgstrata.model.experiment import Experiment
@@ -125,7 +126,7 @@ def level_points(answer: Answer, axis: OrderedAxis) -> tuple[LevelPoint, ...]:
             means = [fmean(logs[name][block] for name in names) for names in zip(*groups, strict=True)]
             centre = fmean(means)
             points += [
-                LevelPoint(place=place, block=block, ratio=math.exp(mean - centre)) for place, mean in enumerate(means)
+                LevelPoint(place=place, block=block, ratio=to_ratio(mean - centre)) for place, mean in enumerate(means)
             ]
     return tuple(points)
 
@@ -159,11 +160,6 @@ def label_contrast(effect: FactorEffect) -> str:
         Verdict.EQUIVALENT: "does not depend",
     }
     return words.get(effect.verdict, verdict_label(effect))
-
-
-def render_repeated(effect: FactorEffect) -> str:
-    """The smallest level at which "no difference" was excluded."""
-    return f"≤ {effect.repeated_p:.2g}" if effect.repeated_p is not None else "-"
 
 
 def contrast_sentences(answer: Answer) -> list[str]:

@@ -11,7 +11,7 @@ from pgstrata.model.experiment import Environment, Placement
 from pgstrata.model.plan import Design, Plan
 from pgstrata.model.reasons import DATA_EXCEED, RISING_LOAD, Reason
 from pgstrata.report.sentences.names import name_environment
-from pgstrata.units import render_bytes, render_duration
+from pgstrata.units import render_bytes, render_digits, render_duration
 
 _OF_WAITS: Final = "pg_wait_sampling is not used: {}; wait events are those of pg_stat_activity"
 _OF_HOSTS: Final = "it was measured under other conditions: {}"
@@ -53,7 +53,7 @@ _OF_RUNS: Final = {
     "no_transactions": "no transaction was completed",
     "objective_kept": "{names} was kept at every rate that was tried, up to {value:.0f} transactions per second: the "
     "highest rate may be above that",
-    "objective_missed": "{names} was missed at every rate, down to {value:.3g} transactions per second",
+    "objective_missed": "{names} was missed at every rate, down to {value:digits} transactions per second",
     "rate_not_kept": "the lag behind the rate grew by {value:.0f} ms in each second: the server cannot keep this "
     "rate, and latencies only show how a queue grows",
     "retried": "{value:.0f} transactions were retried",
@@ -180,7 +180,11 @@ def _render_time(seconds: float) -> str:
     return render_duration(seconds) if math.isfinite(seconds) else str(seconds)
 
 
-_UNITS: Final[Mapping[str, Callable[[float], str]]] = {"bytes": render_bytes, "duration": _render_time}
+_UNITS: Final[Mapping[str, Callable[[float], str]]] = {
+    "bytes": render_bytes,
+    "digits": render_digits,
+    "duration": _render_time,
+}
 
 
 class _Figure(float):
@@ -195,7 +199,9 @@ def say_reason(reason: Reason) -> str:
     if reason.text:
         return reason.text
     case = f"{reason.code} {reason.how}" if reason.how else reason.code
-    return SAID.get(case, reason.code).format(
+    if case not in SAID:
+        return reason.code
+    return SAID[case].format(
         names=", ".join(reason.names),
         together=" and ".join(reason.names),
         facts="; ".join(reason.names),

@@ -103,17 +103,15 @@ def render_figures(judged: Judged) -> str:
 
 
 def shown_interval(comparison: Comparison) -> Interval | None:
-    """The interval; of "no difference" that of equivalence, where a difference would need more blocks for its own."""
-    if comparison.interval is None and comparison.verdict is Verdict.EQUIVALENT:
-        return comparison.equivalence_interval
-    return comparison.interval
+    """The interval that the verdict rests on, the same in sentences, tables and charts.
+
+    That is the one of the difference, and of "no difference" the narrower one of equivalence.
+    """
+    return _inner_interval(comparison) or comparison.interval
 
 
-def decisive_interval(comparison: Comparison) -> Interval | None:
-    """The interval that the verdict rests on, as sentences give it: of "no difference" that of equivalence."""
-    if comparison.verdict is Verdict.EQUIVALENT:
-        return comparison.equivalence_interval or comparison.interval
-    return comparison.interval
+def _inner_interval(comparison: Comparison) -> Interval | None:
+    return comparison.equivalence_interval if comparison.verdict is Verdict.EQUIVALENT else None
 
 
 def render_shown(comparison: Comparison) -> str:
@@ -180,6 +178,6 @@ def render_adjusted(comparison: Comparison) -> str:
 
 def render_sureness(comparison: Comparison) -> str:
     """The confidence of the interval that is shown."""
-    if comparison.interval is None:
-        return render_confidence(1 - ALPHA_EQ) if shown_interval(comparison) is not None else "-"
-    return render_confidence(comparison.confidence)
+    if shown_interval(comparison) is None:
+        return "-"
+    return render_confidence(comparison.confidence if _inner_interval(comparison) is None else 1 - ALPHA_EQ)

@@ -11,7 +11,7 @@ from pgstrata.model.metrics import SUSTAINED_RATE
 from pgstrata.model.price import Cost, Price, ValueFinding, Worth
 from pgstrata.report.sentences.names import name_cell, name_environment
 from pgstrata.report.sentences.verdicts import Words, name_baseline, render_interval, verdict_word
-from pgstrata.units import Direction, render_percent_change
+from pgstrata.units import Direction, render_digits, render_percent_change
 
 WORDS: Final = Words(better="better value", worse="worse value", direction=Direction.HIGHER)
 _MOST: Final = 6
@@ -128,8 +128,8 @@ def price_texts(prices: Mapping[str, Price]) -> Iterator[str]:
 
 def say_cost(cost: Cost) -> str:
     """The cost of a million transactions with its interval, without the currency: 0.0123 [0.0119, 0.0128]."""
-    text = f"{cost.of_a_million(cost.rate):.3g}"
+    text = render_digits(cost.of_a_million(cost.rate))
     if cost.interval is None:
         return text
     low, high = sorted(cost.of_a_million(rate) for rate in cost.interval)
-    return f"{text} [{low:.3g}, {high:.3g}]"
+    return f"{text} [{render_digits(low)}, {render_digits(high)}]"

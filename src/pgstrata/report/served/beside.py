@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pgstrata.errors import ParseError
+from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.model import Column, Document, Paragraph, Section, Table, Tone
 from pgstrata.report.sentences.causes import readable
-from pgstrata.units import render_count, render_percent_change, render_value
+from pgstrata.units import render_count, render_digits, render_percent_change, render_value
 
 _NO_VERDICT: Final = (
     "Differences between the two studies are not paired: the studies were measured at different times, perhaps on "
@@ -102,7 +103,7 @@ def _value(figures: Figures) -> str:
     if figures.median is None:
         return ""
     known = METRICS.get(figures.metric)
-    return f"{figures.median:.4g}" if known is None else render_value(figures.median, known.unit)
+    return render_digits(figures.median, 4) if known is None else render_value(figures.median, known.unit)
 
 
 def _read(document: Mapping[str, Any]) -> Iterator[tuple[Key, Figures]]:
@@ -139,7 +140,9 @@ def _effect(item: Mapping[str, Any]) -> str:
     if item["effect"] is None:
         return ""
     change = render_percent_change(float(item["effect"]))
-    if item["interval"] is None:
+    inner = item.get("equivalence_interval") if item.get("verdict") == Verdict.EQUIVALENT else None
+    interval = inner or item["interval"]
+    if interval is None:
         return change
-    low, high = (render_percent_change(float(each)).removesuffix(" %") for each in item["interval"])
+    low, high = (render_percent_change(float(each)).removesuffix(" %") for each in interval)
     return f"{change} [{low}, {high}]"

@@ -11,6 +11,7 @@ from typing import Final
 
 from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.model.draft import LOOK, ColumnFacts, CountedStatement, DraftScript, LeftOut
+from pgstrata.units import render_digits
 from pgstrata.workloads.draft.statements import QUERIES, How, Parameter, Statement, TableName, parse_statement
 
 _RESERVED: Final = frozenset({"scale", "client_id", "default_seed", "random_seed"})
@@ -118,10 +119,8 @@ def make_scripts(chosen: Chosen, facts: Facts) -> Iterator[DraftScript]:
         ranges = {each.parameter.number: each for each in variables}
         lines = [line for each in variables for line in each.lines(names, ranges)]
         share = one.seconds / chosen.total
-        mean = one.seconds / max(1, one.calls) * 1000
-        head = (
-            f"-- {share * 100:.1f} % of the total time: {one.calls:,} calls of {mean:.3g} ms (queryid {one.identity})"
-        )
+        mean = render_digits(one.seconds / max(1, one.calls) * 1000)
+        head = f"-- {share * 100:.1f} % of the total time: {one.calls:,} calls of {mean} ms (queryid {one.identity})"
         text = "\n".join((head, *lines, f"{statement.render(names)};")) + "\n"
         looks = sum(line.startswith(LOOK) for line in lines)
         yield DraftScript(
