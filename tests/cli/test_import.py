@@ -1,6 +1,7 @@
 """`pgstrata import` as a user meets it: one file of observations, everything that is left out named."""
 
 import csv
+import json
 import shutil
 from pathlib import Path
 
@@ -155,3 +156,25 @@ def test_a_table_that_is_too_large_is_refused(tmp_path):
     assert done.stderr.startswith("pgstrata: many.csv: there are more than 100,000 results or rows\n")
     (tmp_path / "wide.csv").write_text("a," * 2000 + "a\n")
     assert "there are 2,001 columns" in bring(tmp_path, "wide.csv", "--format", "wide").stderr
+
+
+def test_results_with_the_same_number_are_counted_because_something_else_differs(tmp_path):
+    (tmp_path / "t.txt").write_text("a 10 1 100\na 20 1 200\nb 10 1 110\nb 20 1 190\n")
+    done = bring(tmp_path, "t.txt", "--format", "table", "--columns", "server,-,run,tps")
+    assert "! 2 results of the same environment, cell and run as another one:" in done.stdout, done.stderr
+    (tmp_path / "out.csv").unlink()
+    done = bring(tmp_path, "t.txt", "--format", "table", "--columns", "server,clients,run,tps", "--compare", "server")
+    assert "as another one" not in done.stdout
+
+
+def test_the_next_command_of_a_history_has_the_direction_that_the_file_tells(tmp_path):
+    runs = [{"commit": {"id": name}, "date": 1752436426199 + day, "tool": "customSmallerIsBetter",
+             "benches": [{"name": "select - median", "value": 28.5 + day}, {"name": "p95", "value": 40}]}
+            for day, name in enumerate(("f0", "0f", "aa"))]  # fmt: skip
+    (tmp_path / "data.js").write_text(f"window.BENCHMARK_DATA = {json.dumps({'entries': {'all': runs}})}")
+    done = bring(tmp_path, "data.js", "--format", "commits")
+    assert "Next: pgstrata decide out.csv --metric 'select - median' --lower-is-better --ordered\n" in done.stdout
+    assert "in turns" not in done.stdout
+    assert list(dict.fromkeys(row["environment"] for row in rows(tmp_path))) == ["f0", "0f", "aa"]
+    answer = pgstrata(tmp_path, "decide", "out.csv", "--metric", "p95", "--lower-is-better", "--ordered")
+    assert answer.returncode in {0, 3}, answer.stderr

@@ -45,7 +45,11 @@ def place(tmp_path):
         ("run good.toml --seed x", 2, "--seed"),
         ("run good.toml --study good.toml", 1, "a file exists where the study's folder would be"),
         ("run good.toml --study good.toml/deeper", 1, "a file exists where the study's folder would be"),
-        ("show folder", 1, "there is no study here\n  -> give the folder"),
+        (
+            "show folder",
+            1,
+            "there is no study here\n  -> give the folder that `pgstrata run` made; `pgstrata list` finds it",
+        ),
         ("show nowhere", 1, "there is no study here\n  -> give the folder"),
         ("show good.toml", 1, "there is no study here"),
         ("report folder", 1, "there is no study here"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgstrata.compare.by_load import find_by_load
+from pgstrata.compare.by_load import find_by_load, find_curves
 from pgstrata.model.answer import Verdict
 from pgstrata.model.metrics import Measurement
 from pgstrata.model.runs import RunStatus
@@ -114,3 +114,25 @@ def test_a_collapse_is_told_with_the_load_at_which_it_begins_and_left_out_of_ran
 def test_two_loads_are_no_curve():
     plan = make_plan(clients=(1, 8), blocks=9)
     assert find_by_load(plan, simulate(plan, sd=0.01)) == ()
+
+
+def with_threads(plan, *numbers):
+    """The plan with each cell at several numbers of threads."""
+    cells = tuple(
+        replace(cell, threads=threads, label=f"-j{threads}") for threads in numbers for cell in plan.experiment.cells
+    )
+    return replace(plan, experiment=replace(plan.experiment, cells=cells))
+
+
+def test_each_number_of_threads_at_the_same_clients_has_a_curve():
+    plan = with_threads(make_plan(clients=(1, 4, 16), blocks=9), 1, 2)
+    found = find_by_load(plan, simulate(plan, sd=0.01, drift=0.0))
+    assert [each.clients for each in found] == [(1, 4, 16)] * 4
+    assert not any(each.drops for each in found)
+
+
+def test_threads_that_follow_the_clients_are_one_curve():
+    plan = make_plan(clients=(1, 4, 16), blocks=9)
+    cells = tuple(replace(cell, threads=cell.clients, label=f"-j{cell.clients}") for cell in plan.experiment.cells)
+    (curve,) = find_curves(replace(plan.experiment, cells=cells))
+    assert curve == cells

@@ -46,6 +46,11 @@ def test_repeats_that_rise_or_fall_together_are_told(step, drifts):
     assert ("repeats_drift" in codes(ask(rows))) is drifts
 
 
+def test_repeats_with_equal_time_stamps_keep_the_order_of_the_file():
+    rows = [row(name, 100 + change, 0) for change in (3, -4, 5, -2) for name in "abc"]
+    assert "repeats_drift" not in codes(ask(rows))
+
+
 def test_without_time_stamps_two_sorted_series_are_no_drift():
     rows = [f"{name},{100 + 5 * turn}" for turn in range(4) for name in "ab"]
     answer = decide_import(parse_table("\n".join(("environment,value", *rows)), "r.csv"), ImportTerms(baseline="a"))

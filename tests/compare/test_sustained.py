@@ -46,3 +46,8 @@ def test_runs_that_may_not_enter_do_not_count():
 
 def test_cells_without_an_objective_have_none():
     assert find_sustained_rates(SimpleNamespace(plan=make_plan(), runs=())) == ()
+
+
+def test_a_rate_that_is_none_is_not_among_them():
+    (found, _) = find_sustained_rates(study_of({BASE: [990, 1000, 1010, 0.0, -3.0]}))
+    assert found.runs == 3

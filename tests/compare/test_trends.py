@@ -147,3 +147,10 @@ def test_a_curve_on_data_of_ones_own_has_no_scale():
     plan = replace(plan, experiment=replace(plan.experiment, cells=(*own, other)))
     text = say_trend(replace(found, cells=tuple(cell.identity for cell in own)), plan)
     assert text.startswith("18 on simple-update on data by the command ./fill: ")
+
+
+def test_one_number_of_clients_with_several_numbers_of_threads_has_no_trend():
+    plan = make_plan(clients=(16,), blocks=9)
+    cells = tuple(replace(plan.experiment.cells[0], threads=threads, label=f"-j{threads}") for threads in (1, 4, 16))
+    plan = replace(plan, experiment=replace(plan.experiment, cells=cells))
+    assert find_trends(plan, simulate(plan, sd=0.01)) == ()

@@ -1,5 +1,7 @@
 """Accounts of samples that the server took by itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -172,3 +174,11 @@ def test_statements_that_were_seldom_seen_are_not_given_to_the_frequent_one():
     shares = {row.query: row.value for row in found.rows if row.part is Part.CPU}
     assert set(shares) == {"", "UPDATE"}
     assert shares["UPDATE"] == pytest.approx(0.2 * sum(shares.values()))
+
+
+def test_a_profile_without_a_sample_is_not_used():
+    ours, theirs = sides(np.random.default_rng(1), blocks=2)
+    silent = replace(ours[0], profile=WaitProfile(hertz=100.0, counts=()))
+    together, origin = use_profiles([[silent, *ours[1:]], theirs])
+    assert origin == Origin()
+    assert together[0][0] is silent

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+from pgstrata.model.activity import SessionCount, SessionState, WaitProfile
 from pgstrata.model.queries import QueryCount, QueryCounts
 from pgstrata.model.query_plans import PlannedWith, QueryPlan
 from pgstrata.store import catalogue
@@ -53,3 +54,13 @@ def test_counts_are_read_back_as_they_were(tmp_path, bench):
     assert {record.queries for record in catalogue.load_runs(connection, metrics=(), series=False, sessions=False)} == {
         None
     }
+
+
+def test_counts_of_nothing_are_left_out(tmp_path, bench):
+    counts = QueryCounts(queries=(replace(count("U"), calls=0.0), count("S")))
+    never = SessionCount(state=SessionState.RUNNING, wait_type="", event="", query="", samples=0)
+    waits = WaitProfile(hertz=100.0, counts=(never,))
+    connection = save(tmp_path, *make_records(bench, {"queries": counts, "sessions": (never,), "waits": waits}))
+    assert load_details(connection)[1] == {
+        "queries": replace(counts, queries=counts.queries[1:]), "sessions": (), "waits": replace(waits, counts=())
+    }  # fmt: skip

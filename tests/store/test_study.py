@@ -46,6 +46,16 @@ def test_reasons_in_a_catalogue_of_a_former_version_are_read_in_its_words(tmp_pa
     assert run.reasons == (Reason(code="steal", text="the hypervisor kept 0.20 of 2 CPUs"),)
 
 
+def test_a_measurement_that_is_no_number_is_none(tmp_path, bench):
+    plan = bench.plan()
+    with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store:
+        bench.measure(store, plan.runs[0])
+    with closing(sqlite3.connect(tmp_path / "s" / "catalogue.sqlite")) as connection, connection:
+        connection.execute("UPDATE measurement SET value = NULL WHERE metric = 'tps'")
+    (run,) = load_study(tmp_path / "s").runs
+    assert run.value("tps") is None
+
+
 def test_only_the_metrics_that_are_asked_for_are_loaded(tmp_path, bench):
     plan = bench.plan()
     with StudyStore.create(tmp_path / "s", plan, "0.1.0") as store:

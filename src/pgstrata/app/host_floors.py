@@ -118,7 +118,7 @@ def harvest_floors(study: StoredStudy, workloads: Mapping[str, Workload]) -> Har
         FloorRecord(
             key=floor_key(plan, one.cell, one.metric, workloads),
             host=host,
-            measured=min(run.started for run in loaded.runs if run.started),
+            measured=min((run.started for run in loaded.runs if run.started), default=loaded.created),
             differences=one.d,
             study=f"{loaded.created} {plan.identity} {study.identity}",
             source=loaded.name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pgstrata.app.explain import archive_facts, explain_chosen
+from pgstrata.app.explain import archive_facts, explain_chosen, require_looks
 from pgstrata.app.live_windows import choose_exactly, choose_window
 from pgstrata.diagnosis.live.detection import ADOPTED, LEARNED, LEARNING, STEP, Detector, Told
 from pgstrata.diagnosis.live.explain import make_courses
@@ -56,17 +56,18 @@ def load_incidents(archive: Path, begin: str | None, end: str | None, *, rate: f
         query_text: whether texts of statements are shown.
 
     Raises:
-        ArchiveError: there is no archive, or nothing is recorded.
+        ArchiveError: there is no archive, or nothing is recorded of the window.
         UsageError: a time cannot be read.
     """
     with ArchiveReader.open(archive) as reader:
         facts = archive_facts(reader, archive)
         span, _ = choose_window(facts, begin, end)
+        drawn = require_looks(reader.window(span, facts, most=_MOST_DRAWN))
         texts = reader.texts() if query_text else {}
         detected = detect(reader, facts, span, rate)
         explained = tuple(_explain(reader, archive, facts, detected, texts))
         coarse = facts.detailed_since if span.begin < facts.detailed_since else None
-        courses = make_courses(reader.window(span, facts, most=_MOST_DRAWN))
+        courses = make_courses(drawn)
     return Found(
         archive=str(archive), facts=facts, detected=detected, explained=explained, coarse_until=coarse, texts=texts,
         courses=courses,

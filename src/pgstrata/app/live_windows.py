@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
 from typing import Final
 
 from pgstrata.errors import ArchiveError, UsageError
 from pgstrata.model.archive import ArchiveFacts, Span
 from pgstrata.model.explanation import Chosen
+from pgstrata.report.live.words import local, say_window
+from pgstrata.store.archives.plausible import LATEST
 
 _TIME: Final = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?", re.ASCII)
 _REMEDY: Final = "write 13:28, 13:28:30, 2026-11-26T13:28, 2026-11-26T13:28:00+01:00 or @ and Unix seconds"
@@ -93,16 +96,15 @@ def window_before(facts: ArchiveFacts, window: Span) -> Span:
 
 
 def _span(facts: ArchiveFacts, begin: str | None, end: str | None, where: str) -> Span:
-    last = datetime.fromtimestamp(facts.span.end, tz=UTC).astimezone()
-    first = facts.span.begin if begin is None else _moment(begin, last, where)
+    last = facts.span.end
+    first = facts.span.begin if begin is None else _latest(begin, last, where)
     if end is None:
-        return _checked(first, facts.span.end, where)
-    upto = _moment(end, last, where)
-    if upto <= first and _TIME.fullmatch(end.strip()):
-        # 23:50 to 00:10, but not 13:28 to 13:27: that would end tomorrow
-        following = _following(end, first, where)
-        upto = following if following <= facts.span.end + _AHEAD else upto
-    return _checked(first, upto, where)
+        return _checked(first, last, where)
+    if begin is None:
+        return _checked(first, _latest(end, last, where), where)
+    # 23:50 to 00:10 ends on the next day, but 13:28 to 13:27 does not end tomorrow
+    upto = _next(end, first, where)
+    return _checked(first, upto if upto <= last + _AHEAD or not _is_time(end) else _latest(end, last, where), where)
 
 
 def _checked(begin: int, end: int, where: str) -> Span:
@@ -111,36 +113,71 @@ def _checked(begin: int, end: int, where: str) -> Span:
     return Span(begin=begin, end=end)
 
 
-def _moment(text: str, last: datetime, where: str) -> int:
-    """Unix seconds; a time of the day is the last one before the end of the archive."""
+def _is_time(text: str) -> bool:
+    return _TIME.fullmatch(text.strip()) is not None
+
+
+def _latest(text: str, last: int, where: str) -> int:
+    """Unix seconds; a time of the day is the last one up to the end of the archive, as is one that came twice."""
+    if not _is_time(text):
+        moments = _dated(text, where)
+        return max((each for each in moments if each <= last), default=moments[0])
+    today = local(last).date()
+    moments = [each for back in (1, 0) for each in _on(today - timedelta(days=back), text, where) if each <= last]
+    return moments[-1]
+
+
+def _next(text: str, first: int, where: str) -> int:
+    """Unix seconds of the first such time after a moment; where there is none, of the last."""
+    today = local(first).date()
+    moments = (
+        [each for ahead in (0, 1) for each in _on(today + timedelta(days=ahead), text, where)]
+        if _is_time(text)
+        else _dated(text, where)
+    )
+    return next((each for each in moments if each > first), moments[-1])
+
+
+def _dated(text: str, where: str) -> Sequence[int]:
+    """Moments that a text with a date, or with Unix seconds, may mean, in order."""
     text = text.strip()
-    if text.startswith("@") and text[1:].isdecimal():
-        return int(text[1:])
-    if found := _TIME.fullmatch(text):
-        moment = _at(last, found, where)
-        return int((moment if moment <= last else _at(last - timedelta(days=1), found, where)).timestamp())
     try:
+        if text.startswith("@") and text[1:].isdecimal():
+            return [_checked_moment(int(text[1:]))]
         moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{text!r} is not a time", where=where, remedy=_REMEDY) from None
-    return int(moment.timestamp())
+        return _instants(moment) if moment.tzinfo is None else [_checked_moment(int(moment.timestamp()))]
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(f"{text[:80]!r} is not a time", where=where, remedy=_REMEDY) from None
 
 
-def _following(text: str, first: int, where: str) -> int:
+def _on(day: date, text: str, where: str) -> Sequence[int]:
+    """Moments of a time of that day, in order."""
     found = _TIME.fullmatch(text.strip())
     assert found is not None
-    day = datetime.fromtimestamp(first, tz=UTC).astimezone()
-    moment = _at(day, found, where)
-    return int((moment if moment > day else _at(day + timedelta(days=1), found, where)).timestamp())
-
-
-def _at(day: datetime, found: re.Match[str], where: str) -> datetime:
-    """That time of a day in the local zone, whose offset may be another one than at the day's given time."""
-    hour, minute, second = int(found["hour"]), int(found["minute"]), int(found["second"] or 0)
     try:
-        return day.replace(hour=hour, minute=minute, second=second, microsecond=0, tzinfo=None).astimezone()
-    except ValueError:
+        clock = time(int(found["hour"]), int(found["minute"]), int(found["second"] or 0))
+        return _instants(datetime.combine(day, clock))
+    except (ValueError, OverflowError, OSError):
         raise UsageError(f"{found[0]!r} is not a time of the day", where=where, remedy=_REMEDY) from None
+
+
+def _instants(naive: datetime) -> Sequence[int]:
+    """Moments of a local time: two where clocks were set back over it; where they were set forward, when that was."""
+    early, late = sorted(_checked_moment(int(naive.replace(fold=fold).timestamp())) for fold in (0, 1))
+    if early == late or local(early).replace(tzinfo=None) == naive.replace(microsecond=0, fold=0):
+        return sorted({early, late})
+    before = local(early).utcoffset()
+    while late - early > 1:
+        middle = (early + late) // 2
+        early, late = (middle, late) if local(middle).utcoffset() == before else (early, middle)
+    return [late]
+
+
+def _checked_moment(moment: int) -> int:
+    """ValueError for one that no clock shows."""
+    if not 0 <= moment <= LATEST:
+        raise ValueError(moment)
+    return moment
 
 
 def _within(facts: ArchiveFacts, asked: Span) -> Span:
@@ -156,6 +193,5 @@ def _within(facts: ArchiveFacts, asked: Span) -> Span:
 
 def say_span(span: Span) -> str:
     """2026-11-26 13:28:00 to 13:47:00 in the local zone."""
-    begin, end = (datetime.fromtimestamp(each, tz=UTC).astimezone() for each in (span.begin, span.end))
-    pattern = "%H:%M:%S" if begin.date() == end.date() else "%Y-%m-%d %H:%M:%S"
-    return f"{begin:%Y-%m-%d %H:%M:%S} to {end.strftime(pattern)}"
+    begin, end = local(span.begin), local(span.end)
+    return f"{begin:%Y-%m-%d} {say_window(span)}" if begin.date() == end.date() else say_window(span)

@@ -14,6 +14,7 @@ import numpy as np
 
 from pgstrata.compare.by_load import find_curves
 from pgstrata.compare.pairing.arms import Arms, find_arm, sort_runs
+from pgstrata.compare.pairing.pairs import to_ratio
 from pgstrata.model.anomaly import Anomaly, AnomalyKind
 from pgstrata.model.experiment import Cell, Experiment
 from pgstrata.model.plan import Plan
@@ -38,7 +39,11 @@ def find_anomalies(plan: Plan, runs: Sequence[RunRecord]) -> tuple[Anomaly, ...]
     arms = sort_runs(runs, frozenset((plan.experiment.metric,)))
     blocks = sorted({run.block for run in runs})
     found = [*_find_kinks(plan.experiment, arms, blocks), *_find_strays(plan, arms)]
-    return tuple(sorted(found, key=lambda one: (one.kind is AnomalyKind.RUN, -abs(math.log(one.effect)))))
+    return tuple(sorted(found, key=lambda one: (one.kind is AnomalyKind.RUN, -_size(one.effect))))
+
+
+def _size(ratio: float) -> float:
+    return abs(math.log(ratio)) if ratio > 0 else math.inf
 
 
 def _find_kinks(experiment: Experiment, arms: Arms, blocks: Sequence[int]) -> Iterator[Anomaly]:
@@ -58,7 +63,7 @@ def _find_kinks(experiment: Experiment, arms: Arms, blocks: Sequence[int]) -> It
                     cell=cells[kink.place].identity,
                     witness=cells[kink.witness].identity,
                     metric=metric,
-                    effect=math.exp(kink.residual),
+                    effect=to_ratio(kink.residual),
                     blocks=seen,
                 )
 
@@ -94,9 +99,9 @@ def _find_strays(plan: Plan, arms: Arms) -> Iterator[Anomaly]:
                 cell=cell,
                 witness=cell,
                 metric=metric,
-                effect=math.exp(off[place]),
+                effect=to_ratio(off[place]),
                 blocks=(list(values)[place],),
-                following=math.exp(off[place + 1]) if place + 1 < off.size else None,
+                following=to_ratio(off[place + 1]) if place + 1 < off.size else None,
             )
 
 

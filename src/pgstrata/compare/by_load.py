@@ -36,6 +36,8 @@ def find_curves(
 ) -> tuple[tuple[Cell, ...], ...]:
     """Curves over clients or scale: cells that differ in nothing else (but threads), the lowest level first.
 
+    With several numbers of threads at the same level there is a curve for each.
+
     Args:
         experiment: its cells.
         fewest: points below which cells make no curve.
@@ -43,13 +45,20 @@ def find_curves(
     """
     groups: list[list[Cell]] = []
     for cell in experiment.cells:
-        alike = next((group for group in groups if _without(group[0], axis) == _without(cell, axis)), None)
-        if alike is None:
-            groups.append([cell])
+        alike = [group for group in groups if _continues(group, cell, axis)]
+        same = [group for group in alike if group[0].threads == cell.threads]
+        if alike:
+            (same or alike)[0].append(cell)
         else:
-            alike.append(cell)
+            groups.append([cell])
     curves = (tuple(sorted(group, key=lambda cell: getattr(cell, axis))) for group in groups)
     return tuple(curve for curve in curves if len(curve) >= fewest)
+
+
+def _continues(curve: Sequence[Cell], cell: Cell, axis: str) -> bool:
+    """Whether it is another level of that curve: with other threads at a level that is there already it is none."""
+    level = getattr(cell, axis)
+    return _without(curve[0], axis) == _without(cell, axis) and all(getattr(each, axis) != level for each in curve)
 
 
 def _without(cell: Cell, axis: str) -> Cell:
@@ -136,7 +145,7 @@ def _drops(question: Question, arms: Arms, environment: str, curve: Sequence[Cel
     for fewer, more in itertools.pairwise(curve):
         levels = [find_arm(arms, environment, cell.identity).levels(question.metric) for cell in (fewer, more)]
         blocks = sorted(levels[0].keys() & levels[1].keys())
-        d = question.sign * np.array([math.log(levels[1][block] / levels[0][block]) for block in blocks])
+        d = question.sign * np.array([math.log(levels[1][block]) - math.log(levels[0][block]) for block in blocks])
         (decision,) = decide_once([d[np.isfinite(d)]], [rule])
         if decision.verdict is Verdict.WORSE and decision.estimate is not None:
             yield LoadDrop(

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from pgstrata.compare.pairing.arms import Arm, Arms
+from pgstrata.compare.pairing.pairs import to_ratio
 from pgstrata.model.doubts import ColdStart, NamedDoubt
 from pgstrata.model.question import Question
 from pgstrata.stats.floor import MAD_TO_SD
@@ -89,7 +90,7 @@ def _find_cold(question: Question, openings: Sequence[_Opening]) -> ColdStart | 
         return None
     return ColdStart(
         environments=tuple(dict.fromkeys(opening.environment for opening in chosen)),
-        change=math.exp(-question.sign * _middle(chosen)),
+        change=to_ratio(-question.sign * _middle(chosen)),
         worst=worst if together else 0,
         of=of if together else 0,
     )

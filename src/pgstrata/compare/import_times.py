@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
 
+from pgstrata.compare.pairing.pairs import to_ratio
 from pgstrata.model.doubts import Doubt, DriftingRepeats, InSequence, NamedDoubt
 from pgstrata.model.observation import Observation
 from pgstrata.model.question import Question
@@ -96,7 +98,7 @@ def _find_drift(question: Question, observations: Sequence[Observation]) -> Iter
     change = float(np.median(changes))
     if change * total > 0 and abs(change) >= _DRIFT_AT_LEAST:
         alike = int((changes * change > 0).sum())
-        yield DriftingRepeats(change=math.exp(change), alike=alike, of=len(series), timed=timed)
+        yield DriftingRepeats(change=to_ratio(change), alike=alike, of=len(series), timed=timed)
 
 
 def _in_order(question: Question, observations: Sequence[Observation], *, timed: bool) -> list[FloatArray]:
@@ -106,7 +108,9 @@ def _in_order(question: Question, observations: Sequence[Observation], *, timed:
         moment = parse_moment(each.span.started) if timed and each.span is not None else None
         at = moment.timestamp() if moment is not None else float(place)
         groups[each.target, each.cell].append((at, math.log(each.measurements[question.metric])))
-    return [np.array([value for _, value in sorted(group)])[:_MOST_REPEATS] for group in groups.values()]
+    # those that began on the same day stay in the order of their source
+    ordered = [sorted(group, key=itemgetter(0)) for group in groups.values()]
+    return [np.array([value for _, value in group])[:_MOST_REPEATS] for group in ordered]
 
 
 def _kendall(values: FloatArray) -> int:

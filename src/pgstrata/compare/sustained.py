@@ -23,7 +23,7 @@ def find_sustained_rates(study: Study) -> tuple[SustainedRate, ...]:
             continue
         for environment in experiment.environments:
             runs = [run for run in study.runs if (run.environment, run.cell) == (environment.name, cell.identity)]
-            rates = [value for run in runs if may_enter(run) and (value := run.value(SUSTAINED_RATE.name))]
+            rates = [rate for run in runs if may_enter(run) and (rate := run.value(SUSTAINED_RATE.name) or 0.0) > 0]
             level = level_interval(rates)
             found.append(
                 SustainedRate(

@@ -7,7 +7,7 @@ environments in each block (Box, Hunter & Hunter 2005, chapter 5).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
@@ -33,47 +33,17 @@ class LevelChange:
     level: str
     against: str
 
-    @property
-    def text(self) -> str:
-        """For people: pages huge : 4k."""
-        return f"{self.factor} {self.level} : {self.against}"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """A main effect (one change) or an interaction (two), as differences per block.
-
-    `combinations` is the number of combinations of the other factors that it is averaged over.
-    """
+    """A main effect (one change) or an interaction (two), as differences per block."""
 
     changes: tuple[LevelChange, ...]
-    combinations: int
     series: DifferenceSeries
 
     @property
     def is_interaction(self) -> bool:
         return len(self.changes) > 1
-
-    @property
-    def text(self) -> str:
-        """For people: pages huge : 4k x kernel 6.12 : 6.1."""
-        return " x ".join(change.text for change in self.changes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
-    """A contrast that these environments do not support, and why."""
-
-    changes: tuple[LevelChange, ...]
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contrasts:
-    """What a crossed design answers, and what it does not."""
-
-    found: tuple[Contrast, ...]
-    left_out: tuple[LeftOut, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +54,14 @@ class _Design:
     logs: Logs
 
 
-def make_contrasts(environments: Mapping[str, Mapping[str, str]], logs: Logs, *, baseline: str) -> Contrasts:
+def make_contrasts(environments: Mapping[str, Mapping[str, str]], logs: Logs, *, baseline: str) -> tuple[Contrast, ...]:
     """Main effects and two-way interactions against the levels of the baseline, in the order of factors and levels.
 
     A main effect is the mean of ln value at a level minus that at the baseline's level, over the combinations of the
     other factors; an interaction is the difference of two such effects. A contrast needs the same combinations on all
     its sides, because otherwise it would mix in the effects of other factors; and at least two, for a main effect that
-    is not simply the comparison of two environments. A block counts if all environments of the contrast have a value.
+    is not simply the comparison of two environments. One that these environments do not support is left out. A block
+    counts if all environments of the contrast have a value.
 
     Args:
         environments: levels by factor, by environment, without controls; a factor that is not given is one level.
@@ -104,17 +75,13 @@ def make_contrasts(environments: Mapping[str, Mapping[str, str]], logs: Logs, *,
         ValueError: two environments have the same levels, or the baseline is not among them.
     """
     design = _make_design(environments, logs, baseline)
+    if len(design.factors) < _CROSSED:
+        return ()
     changes = [_changes(design, place) for place in range(len(design.factors))]
     wanted: list[tuple[LevelChange, ...]] = [(change,) for of_factor in changes for change in of_factor]
     for first, second in combinations(changes, 2):
         wanted += [(one, other) for one in first for other in second]
-    if len(design.factors) < _CROSSED:
-        return Contrasts(found=(), left_out=())
-    made = [_make_contrast(design, change) for change in wanted]
-    return Contrasts(
-        found=tuple(contrast for contrast in made if isinstance(contrast, Contrast)),
-        left_out=tuple(contrast for contrast in made if isinstance(contrast, LeftOut)),
-    )
+    return tuple(contrast for each in wanted if (contrast := _make_contrast(design, each)) is not None)
 
 
 def _make_design(environments: Mapping[str, Mapping[str, str]], logs: Logs, baseline: str) -> _Design:
@@ -140,8 +107,8 @@ def _changes(design: _Design, factor: int) -> list[LevelChange]:
     ]
 
 
-def _make_contrast(design: _Design, changes: tuple[LevelChange, ...]) -> Contrast | LeftOut:
-    """The mean over the combinations of the other factors, each side with its sign."""
+def _make_contrast(design: _Design, changes: tuple[LevelChange, ...]) -> Contrast | None:
+    """The mean over the combinations of the other factors, each side with its sign; None where they do not allow it."""
     moved = [design.factors.index(change.factor) for change in changes]
     sides: list[tuple[float, dict[str, str]]] = [(1.0, {})]
     for change in changes:
@@ -151,11 +118,10 @@ def _make_contrast(design: _Design, changes: tuple[LevelChange, ...]) -> Contras
             for factor, level in ((1.0, change.level), (-1.0, change.against))
         ]
     others = [_combinations(design, moved, levels) for _, levels in sides]
-    reason = _refusal(design, moved, sides, others)
-    if reason:
-        return LeftOut(changes=changes, reason=reason)
+    if any(side.keys() != others[0].keys() for side in others) or (len(moved) == 1 and len(others[0]) == 1):
+        return None
     weights = {name: sign / len(side) for (sign, _), side in zip(sides, others, strict=True) for name in side.values()}
-    return Contrast(changes=changes, combinations=len(others[0]), series=_make_series(design.logs, weights))
+    return Contrast(changes=changes, series=_make_series(design.logs, weights))
 
 
 def _combinations(design: _Design, moved: list[int], levels: Mapping[str, str]) -> dict[Place, str]:
@@ -165,27 +131,6 @@ def _combinations(design: _Design, moved: list[int], levels: Mapping[str, str]) 
         for place, name in design.names.items()
         if all(place[factor] == levels[design.factors[factor]] for factor in moved)
     }
-
-
-def _refusal(
-    design: _Design, moved: list[int], sides: list[tuple[float, dict[str, str]]], others: list[dict[Place, str]]
-) -> str:
-    """Why the contrast cannot be had; empty if it can."""
-    factors = [factor for place, factor in enumerate(design.factors) if place not in moved]
-    present = dict.fromkeys(combination for side in others for combination in side)
-    for combination in present:
-        for (_, levels), side in zip(sides, others, strict=True):
-            if combination not in side:
-                absent = {**levels, **dict(zip(factors, combination, strict=True))}
-                return f"there is no environment with {_render((name, absent[name]) for name in design.factors)}"
-    if len(moved) == 1 and len(present) == 1:
-        only = _render(zip(factors, next(iter(present)), strict=True))
-        return f"both levels are there only with {only}: the comparison of the two environments says it"
-    return ""
-
-
-def _render(levels: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"{factor} {level or '(not given)'}" for factor, level in levels)
 
 
 def _make_series(logs: Logs, weights: Mapping[str, float]) -> DifferenceSeries:

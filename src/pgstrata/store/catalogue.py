@@ -4,6 +4,7 @@ Everything in it is derived from files beside it. Open it with any SQLite client
 """
 
 import json
+import math
 import sqlite3
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -260,9 +261,9 @@ def _load_measurements(
     found: dict[int, list[Measurement]] = {}
     query = f"SELECT run, metric, value FROM measurement{wanted} ORDER BY run, position"
     for run, metric, value in connection.execute(query, names):
-        # SQLite keeps a number that is none as NULL.
-        item = Measurement(metric=metric, value=float("nan") if value is None else value)
-        found.setdefault(run, []).append(item)
+        # SQLite keeps a number that is none as NULL: such a measurement is none.
+        if value is not None and math.isfinite(value):
+            found.setdefault(run, []).append(Measurement(metric=metric, value=value))
     return found
 
 

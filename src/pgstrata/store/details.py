@@ -11,6 +11,7 @@ from pgstrata.model.query_plans import PlannedWith, PlanUse, QueryPlan
 from pgstrata.model.runs import RunRecord
 
 _Item = TypeVar("_Item")
+_Counted = TypeVar("_Counted", SessionCount, ProcessCount)
 _TYPES: Final[dict[Any, str]] = {int: "INTEGER NOT NULL", float: "REAL NOT NULL", float | None: "REAL"}
 
 
@@ -102,13 +103,23 @@ def load_details(connection: sqlite3.Connection) -> dict[int, dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
     for name, items in (("sessions", _SESSIONS.load(connection)), ("processes", _PROCESSES.load(connection))):
         for run, seen in items.items():
-            found.setdefault(run, {})[name] = tuple(seen)
+            found.setdefault(run, {})[name] = _seen(seen)
     waits, queries = _WAITS.load(connection), _QUERIES.load(connection)
     for run, hertz in connection.execute("SELECT run, hertz FROM wait_profile"):
-        found.setdefault(run, {})["waits"] = WaitProfile(hertz=hertz, counts=tuple(waits.get(run, ())))
+        found.setdefault(run, {})["waits"] = WaitProfile(hertz=hertz, counts=_seen(waits.get(run, ())))
     for run, lost in connection.execute("SELECT run, lost FROM query_counts"):
-        found.setdefault(run, {})["queries"] = QueryCounts(queries=tuple(queries.get(run, ())), lost=lost)
+        found.setdefault(run, {})["queries"] = QueryCounts(queries=_called(queries.get(run, ())), lost=lost)
     return found
+
+
+def _seen(counts: Iterable[_Counted]) -> tuple[_Counted, ...]:
+    """Without counts of nothing, which pgstrata never writes."""
+    return tuple(count for count in counts if count.samples > 0)
+
+
+def _called(counts: Iterable[QueryCount]) -> tuple[QueryCount, ...]:
+    """The same of statements, whose latency is that of a call."""
+    return tuple(count for count in counts if count.calls > 0)
 
 
 def load_query_plans(connection: sqlite3.Connection) -> tuple[PlanUse, ...]:

@@ -228,7 +228,8 @@ def load_plan_file(folder: Path) -> StudyHead:
     with storage_errors(folder):
         there = path.is_file()
     if not there:
-        raise StudyError("there is no study here", where=str(folder), remedy="give the folder that `pgstrata run` made")
+        remedy = "give the folder that `pgstrata run` made; `pgstrata list` finds it"
+        raise StudyError("there is no study here", where=str(folder), remedy=remedy)
     with storage_errors(folder):
         file = parse_plan_file(reading.read_regular(path, most=sizes.PLAN_FILE), where=str(path))
     if why := _find_change(file.plan):

@@ -455,6 +455,16 @@ def test_cpu_that_a_control_group_withheld_is_a_limit_whatever_else_is_ready():
     assert kinds(side, before)[0] is CauseKind.NEIGHBOUR
 
 
+@pytest.mark.parametrize(("before", "told"), [(4.0, True), (2.0, False)])
+def test_a_limit_is_told_with_its_cause_if_it_is_another_one_than_before(before, told):
+    side = running(2.5, 100.0, rates={"cpu_throttled": 1.2, "cpu_limit": 2.0})
+    cause = found(side, Side(rates={"cpu_throttled": 0.0, "cpu_limit": before})).causes[0]
+    assert cause.kind is CauseKind.CPU_LIMIT
+    assert [(each.value, each.reference) for each in cause.evidence if each.name == "cpu_limit"] == [
+        (pytest.approx(2.0, rel=0.01), pytest.approx(4.0, rel=0.01))
+    ] * told
+
+
 def test_tasks_that_are_no_sessions_are_other_programs():
     side = running(2.5, 100.0, rates={"run_queue_length": 13.0})
     cause = found(side).causes[0]

@@ -11,6 +11,8 @@ from archives import session
 from live_traffic import BEGIN, CPU, Seconds
 from pgstrata.diagnosis.live.detection import ADOPTED, LEARNING, Detector
 from pgstrata.diagnosis.live.memory import DAY, Memory, at_minutes
+from pgstrata.diagnosis.live.suspicion import locate
+from pgstrata.model.archive import Span
 from pgstrata.model.incidents import DemandChange, DemandKind, Ending, Incident, IncidentKind, LoadStep
 
 LOCK = session("update", "Lock/transactionid")
@@ -91,6 +93,28 @@ def test_a_fall_of_a_fifth_is_found_and_one_of_a_twentieth_is_not():
         seconds = Seconds(7200, seed=3)
         seconds.slow(3600, 4800, factor)
         assert len(search(seconds)[0]) == number
+
+
+def with_bursts(size, seed):
+    """Once a minute another load slows transactions for one to six seconds."""
+    draws, seconds = np.random.default_rng(seed), Seconds(size, seed=seed)
+    for begin in np.nonzero(draws.random(size) < 1 / 60)[0]:
+        seconds.commits[begin : begin + 1 + int(min(5, draws.exponential(2)))] /= draws.uniform(1.2, 2.5)
+    return seconds
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_where_short_bursts_are_usual_a_fall_of_a_fifth_is_found_within_a_minute(seed):
+    seconds = with_bursts(16_200, seed)
+    seconds.slow(14_400, 15_600, 0.8)
+    told, detector = search(seconds)
+    begun, _ = incidents(told)
+    assert 0 < begun.found - (BEGIN + 14_400) <= 60
+    assert detector.limit < 1.3
+
+
+def test_short_bursts_alone_are_no_incident():
+    assert search(with_bursts(DAY, 7))[0] == []
 
 
 def test_a_server_on_which_nothing_happens_has_no_incident():
@@ -286,6 +310,32 @@ def test_a_step_of_nothing_is_no_trouble():
     detector = Detector(Seconds(10))
     for end in range(9, 20_000, 10):
         assert detector.see(LoadStep(end=end, seconds=10, looks=10, load=0.0, commits=0.0, spent=0.0)) == ()
+
+
+def test_where_nothing_is_known_of_its_last_half_no_beginning_is_located():
+    seconds = Seconds(1200)
+    seconds.slow(900, 1200, 0.5)
+    seconds.commits[1000:] = math.nan
+    whole = seconds.window(Span(begin=BEGIN, end=BEGIN + 1200))
+    assert locate(whole, BEGIN + 890, BEGIN + 1199) is None
+
+
+def test_where_nothing_is_known_of_its_first_half_no_end_is_located():
+    seconds = Seconds(1200)
+    seconds.slow(0, 500, 0.5)
+    seconds.commits[:400] = math.nan
+    whole = seconds.window(Span(begin=BEGIN, end=BEGIN + 1200))
+    assert locate(whole, BEGIN, BEGIN + 510, ends=True) is None
+
+
+@pytest.mark.parametrize("lost", [(3600, 3700), (3605, 4400), (4390, 4420), (3605, 7200)])
+def test_seconds_that_nobody_knows_beside_an_incident_break_nothing(lost):
+    seconds = Seconds(7200)
+    seconds.slow(3600, 4400, 0.3)
+    seconds.spent[:] = seconds.load
+    seconds.commits[slice(*lost)] = math.nan
+    for each in incidents(search(seconds)[0]):
+        assert each.end is None or each.begin < each.end
 
 
 AMOUNTS = st.sampled_from([0.0, 1e-9, 0.3, 7.0, 1e6, 1e18, math.nan])

@@ -39,7 +39,7 @@ def find_effects(plan: Plan, runs: Sequence[RunRecord]) -> tuple[FactorEffect, .
     question = ask(plan)
     levels = read_levels(arms, question.metric, list(crossed), question.cells)
     logs = {name: {block: question.sign * value for block, value in found.items()} for name, found in levels.items()}
-    contrasts = make_contrasts(crossed, logs, baseline=experiment.baseline).found
+    contrasts = make_contrasts(crossed, logs, baseline=experiment.baseline)
     rule = make_rule(question)
     decisions = decide_many([contrast.series.d for contrast in contrasts], [rule] * len(contrasts))
     return tuple(

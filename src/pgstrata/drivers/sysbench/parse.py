@@ -30,8 +30,8 @@ MILLISECONDS: Final = 1000
 _NUMBER: Final = r"\d{1,15}(?:\.\d{1,9})?"
 _VERSION = re.compile(rf"^{NAME} (?P<version>\S+)")
 _RATE = re.compile(rf"^Target transaction rate: (?P<rate>{_NUMBER})/sec$")
-_REPORT = re.compile(rf"^\[ (?P<time>{_NUMBER})s \] (?P<fields>.*)$")
-_THROUGHPUT = re.compile(rf"(?:^| )tps: (?P<tps>{_NUMBER})(?: |$)")
+_REPORT = re.compile(rf"^\[ *(?P<time>{_NUMBER})s ?\] (?P<fields>.*)$")
+_THROUGHPUT = re.compile(rf"(?:^| )tps: (?P<tps>{_NUMBER})(?:,? |$)")
 _TAIL = re.compile(rf" lat \(ms,99%\): (?P<latency>{_NUMBER})(?: |$)")
 _QUEUE = re.compile(r"^queue length: (?P<length>\d{1,15})(?:,|$)")
 _FIELD = re.compile(r"^ +(?P<key>[a-z][^:|]*): +(?P<value>\S.*)$")
@@ -42,6 +42,8 @@ _FIGURES: Final = (_REPORT, _FIELD, _LIKE_BAR)
 _COMPLAINT = re.compile(r"^(?:FATAL|ALERT|WARNING): |^\(last message repeated \d+ times\)$")
 _FAILED_QUERY = re.compile(r"^(?P<before>FATAL: failed query was: )(?P<query>.*)$", re.MULTILINE)
 _FATAL: Final = ("FATAL: ", "ALERT: ")
+_EXECUTED: Final = "total time taken by event execution"
+"""Sum of latencies in seconds, as versions before 1.0 print it."""
 _BY_SCRIPT: Final = "Transactions of a thread: "
 _RETRIES: Final = "Retries of a thread: "
 _COUNTS: Final = (_BY_SCRIPT, _RETRIES)
@@ -103,15 +105,15 @@ def _parse_output(lines: Sequence[str]) -> DriverResult:
     errors = tuple(line for line in lines if line.startswith(_FATAL)) + tuple(
         field.line.strip() for field in fields.values() if field.key == "reconnects" and field.count()
     )
-    transactions, events = fields.get("transactions"), fields.get("total number of events")
-    summed = fields.get("sum")
+    transactions = fields.get("transactions")
+    finished = "sum" in fields or _EXECUTED in fields
     return DriverResult(
-        complete=transactions is not None and summed is not None and not errors,
+        complete=transactions is not None and finished and not errors,
         version=next((match["version"] for line in lines[:1] if (match := _VERSION.match(line))), ""),
         transactions=transactions.count() if transactions else 0,
         tps=transactions.per_second() if transactions else None,
         # the mean that it prints has two decimals of a millisecond
-        latency_mean=_mean(summed, events),
+        latency_mean=_mean(fields),
         retried=_retries(lines, fields.get("ignored errors")),
         by_script=_by_script(lines),
         errors=errors,
@@ -220,10 +222,14 @@ def _fields(lines: Iterable[str]) -> Mapping[str, _Field]:
     return found
 
 
-def _mean(summed: _Field | None, events: _Field | None) -> float | None:
-    if summed is None or events is None or not events.count():
+def _mean(fields: Mapping[str, _Field]) -> float | None:
+    events = fields.get("total number of events")
+    if events is None or not events.count():
         return None
-    return summed.number() / events.count() / MILLISECONDS
+    if summed := fields.get("sum"):
+        return summed.number() / events.count() / MILLISECONDS
+    executed = fields.get(_EXECUTED)
+    return executed.number() / events.count() if executed else None
 
 
 def _histogram(lines: Iterable[str]) -> Mapping[float, int]:
