@@ -77,7 +77,7 @@ def _main_effect(study: dict[str, Floats], factor: str) -> Floats:
     """By the production code, over both cells."""
     levels = {name: {"kernel": kernel, "pages": pages} for name, (kernel, pages) in _NAMES.items()}
     logs = {name: dict(enumerate(values.mean(axis=1).tolist(), start=1)) for name, values in study.items()}
-    found = make_contrasts(levels, logs, baseline="6.1-4kB").found
+    found = make_contrasts(levels, logs, baseline="6.1-4kB")
     return np.asarray(
         next(each for each in found if not each.is_interaction and each.changes[0].factor == factor).series.d
     )

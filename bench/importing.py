@@ -62,5 +62,5 @@ def measure_importing() -> Sequence[Figure]:
             begin = time.monotonic()
             done = subprocess.run(argv, capture_output=True, text=True, check=True)
             taken.append(time.monotonic() - begin)
-            assert f"{number:,} results of {number:,} files and {number:,} logs" in done.stdout, done.stdout
+            assert f"{number:,} results from {number:,} files and {number:,} logs" in done.stdout, done.stdout
     return [Figure(name=f"import: {number:,} files and logs", value=min(taken), goal=20.0, unit="s")]
