@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
-_LOOP: Final = """
+LOOP: Final = """
 import os, sys
 while os.getppid() == int(sys.argv[1]):
     for _ in range(1_000_000):
@@ -23,7 +23,7 @@ def busy(loops: int) -> Iterator[None]:
     """So many of them, until it is left."""
     with ExitStack() as stack:
         for _ in range(loops):
-            loop = subprocess.Popen([sys.executable, "-c", _LOOP, str(os.getpid())])
+            loop = subprocess.Popen([sys.executable, "-c", LOOP, str(os.getpid())])
             stack.callback(loop.wait)
             stack.callback(loop.kill)
         yield

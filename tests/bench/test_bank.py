@@ -239,13 +239,14 @@ def test_the_parts_of_a_scatter_are_found_again(bank):
     assert found.spread.low < 2.0 < found.spread.high
 
 
-def test_the_busy_loop_ends_with_a_parent_that_is_killed(bank):
+@pytest.mark.usefixtures("bank")
+def test_the_busy_loop_ends_with_a_parent_that_is_killed():
     script = (
         "import os, subprocess, sys, time\n"
         "print(subprocess.Popen([sys.executable, '-c', sys.argv[1], str(os.getpid())]).pid, flush=True)\n"
         "time.sleep(60)"
     )
-    argv = [sys.executable, "-c", script, bank("record")._LOOP]
+    argv = [sys.executable, "-c", script, importlib.import_module("loops").LOOP]
     parent = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     with parent:
         loop = Path("/proc", parent.stdout.readline().strip(), "stat")

@@ -47,7 +47,7 @@ def plain_charts():
         yield
 
 
-def _check(chart, rows):
+def _check(chart, rows, _width=""):
     json.dumps([chart, *rows], allow_nan=False)
     return "<svg></svg>"
 
