@@ -30,7 +30,7 @@ WORK = {"select-only": 1250, "simple-update": 30000}
 VISITS = {"slices": 8, "runs": 14}
 ARMS = ("slow", "17", "16")
 RUN_MINUTES = 30.0
-# Of a study of known work: the most that a plan has.
+# Visits of one study of known work; studies follow each other until the time is over.
 BLOCKS = 24
 AGREED_PERCENT = 2.0
 EXPERIMENT = """

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 from pgstrata.model.answer import Interval, Verdict
-from pgstrata.report.figures.effects import choose_domain, draw_effects
+from pgstrata.report.figures.effects import choose_domain, draw_differences, draw_effects
 
 
 def far(desk, environment="pg18-async", **changes):
@@ -23,6 +23,11 @@ def test_an_axis_covers_all_differences_that_are_alike(desk):
     low, high = choose_domain(pair, 0.03)
     assert low < -4.2
     assert 10 < high < 12
+
+
+def test_without_a_difference_there_is_an_empty_chart():
+    figure = draw_differences([], baseline="18", threshold=0.03, domain=choose_domain([], 0.03))
+    assert figure.svg.startswith("<svg")
 
 
 def test_an_axis_does_not_reach_to_one_huge_difference(desk):

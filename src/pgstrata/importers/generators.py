@@ -14,12 +14,11 @@ import numpy as np
 from pgstrata.drivers.pgbench import parse as pgbench
 from pgstrata.drivers.sysbench import parse as sysbench
 from pgstrata.errors import ParseError
-from pgstrata.importers.results import Contents, ReadingTerms, Result, name_version, refuse_many
+from pgstrata.importers.results import NOT_FINISHED, Contents, ReadingTerms, Result, name_version, refuse_many
 from pgstrata.model.metrics import TPS, Series
 from pgstrata.ports.driver import DriverResult
 from pgstrata.sources.seconds import opening_of_seconds
 
-_NOT_FINISHED: Final = "the run did not finish: it reports no throughput"
 _NO_RESULT: Final = "the file has no result of {}"
 _LONGEST: Final = 160
 _SINCE_1970: Final = 1e9
@@ -216,13 +215,13 @@ def _why_unusable(run: _Run, text: str, name: str) -> str:
     if found.tps is not None and _is_usable(found.tps):
         if found.complete:
             return ""
-        return f"the run was aborted: {error}" if error else _NOT_FINISHED
+        return f"the run was aborted: {error}" if error else NOT_FINISHED
     if not text.strip():
         return ""
     if error:
         return f"the run failed: {error}"
     begun = run.said or any(word in text for word in ("progress: ", "starting vacuum", "Threads started", f"{name} "))
-    return _NOT_FINISHED if begun else _NO_RESULT.format(name)
+    return NOT_FINISHED if begun else _NO_RESULT.format(name)
 
 
 def _to_measurements(run: _Run) -> dict[str, float]:

@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from pgstrata.importers.json_text import read_json, to_levels, to_number
-from pgstrata.importers.results import Contents, ReadingTerms, Result, name_version, refuse_many
+from pgstrata.importers.results import NOT_FINISHED, Contents, ReadingTerms, Result, name_version, refuse_many
 from pgstrata.sources.moments import parse_moment
 
-_NOT_FINISHED: Final = "the run did not finish: it reports no throughput"
 _REPORT: Final = "hammerdb-job-report-v1"
 _MINUTE: Final = 60
 _HEAD: Final = 4096
@@ -86,7 +85,7 @@ class _Log:
         """Note that the run that has begun has no result."""
         run = self._run
         if run.began:
-            self.unusable.append((run.began, _say_failed(run.failed) if run.failed else _NOT_FINISHED))
+            self.unusable.append((run.began, _say_failed(run.failed) if run.failed else NOT_FINISHED))
         self._run = _Run()
 
     def _begin(self, number: int) -> _Run:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pgstrata.importers.results import Contents
+from pgstrata.importers.rows import to_number as text_to_number
 from pgstrata.model.codec import parse_json
 
 _ASSIGNED: Final = re.compile(r"\s*(?:const |let |var |window\.|export default )[\w.$ ]{0,80}?=?\s*(?=[\[{])", re.ASCII)
@@ -43,11 +44,13 @@ def _parse(text: str) -> Any:
 
 def to_number(value: Any) -> float | None:
     """A finite number, or text that is one."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+    if isinstance(value, str):
+        return text_to_number(value.strip())
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
         number = float(value)
-    except (ValueError, OverflowError):
+    except OverflowError:
         return None
     return number if math.isfinite(number) else None
 

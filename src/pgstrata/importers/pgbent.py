@@ -73,8 +73,6 @@ def _read_dump(text: str) -> Table | None:
     """The table `tests` of a dump, each row with the `info` of its set; None if the text has no such table."""
     if "FROM stdin;" not in text:
         return None
-    if "FROM stdin;" not in text:
-        return None
     lines = text.split("\n")
     blocks = {found["table"]: (place, found["columns"]) for place, line in enumerate(lines)
               if line.startswith("COPY ") and (found := _COPY.fullmatch(line.rstrip("\r")))}  # fmt: skip

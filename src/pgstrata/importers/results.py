@@ -12,6 +12,7 @@ from pgstrata.errors import UsageError
 
 MOST_RESULTS: Final = 100_000
 """The largest number of results and unusable lines of a file."""
+NOT_FINISHED: Final = "the run did not finish: it reports no throughput"
 _LONGEST_REASON: Final = 240
 _MANY_DIGITS: Final = 7
 BUILD: Final = " build"

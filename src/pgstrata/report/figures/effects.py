@@ -65,7 +65,7 @@ def draw_differences(
 ) -> Figure:
     """Differences from the baseline with their intervals, a row each; `domain` as of `choose_domain`."""
     rows = [_effect_row(each, domain) for each in shown]
-    most = max(len(row["lines"]) for row in rows)
+    most = _count_lines(rows)
     for row in rows:
         row["lines"] = [*[""] * (most - len(row["lines"])), *row["lines"]]
     outside = any(row["arrow"] or row["low_end"] is not None or row["high_end"] is not None for row in rows)
@@ -120,7 +120,11 @@ def _in_rows(layers: Sequence[Spec], rows: Sequence[vega.Row], axis: Spec | None
 
 def _shift(rows: Sequence[vega.Row]) -> float:
     """Pixels by which marks stand below the middle of their row, where names and figures are above them."""
-    return _LINE * len(rows[0]["lines"]) / 2
+    return _LINE * _count_lines(rows) / 2
+
+
+def _count_lines(rows: Sequence[vega.Row]) -> int:
+    return max((len(row["lines"]) for row in rows), default=1)
 
 
 def choose_domain(comparisons: Sequence[Comparison], threshold: float) -> tuple[float, float]:
