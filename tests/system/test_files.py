@@ -126,3 +126,15 @@ def test_a_log_goes_on_where_it_ended(tmp_path):
     for text in (b"one ", b"two"):
         files.append(tmp_path / "log", text)
     assert (tmp_path / "log").read_bytes() == b"one two"
+
+
+def test_a_private_file_is_private_from_its_beginning(tmp_path, monkeypatch):
+    modes = []
+    monkeypatch.setattr(os, "fchmod", lambda descriptor, mode: modes.append(os.fstat(descriptor).st_mode & 0o777))
+    before = os.umask(0)
+    try:
+        files.write_beside(tmp_path / "page", b"1", mode=files.PRIVATE)
+        files.write_beside(tmp_path / "program", b"1", mode=0o755)
+    finally:
+        os.umask(before)
+    assert modes == [0o600, 0o600]

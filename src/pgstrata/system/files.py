@@ -165,7 +165,10 @@ def write_beside(path: Path, content: bytes, *, mode: int | None = None) -> None
 
     A kill may leave a draft, as of `write_atomically`.
     """
-    with _replacing(path) as beside, beside.open("xb") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    # who opens it before its mode is set could read what is written later
+    begin = 0o666 if mode is None else mode & PRIVATE
+    with _replacing(path) as beside, os.fdopen(os.open(beside, flags, begin), "wb") as file:
         if mode is not None:
             os.fchmod(file.fileno(), mode)
         file.write(content)
