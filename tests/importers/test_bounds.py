@@ -110,3 +110,43 @@ def test_many_documents_in_lines_are_one_document_of_limited_size(monkeypatch):
     monkeypatch.setattr(codec, "_MOST_VALUES", 10)
     assert read("commits", '{"commit": "a", "value": 1}\n' * 2).results
     assert "more than 10 values" in read("commits", '{"commit": "a", "value": 1}\n' * 20).unusable[0][1]
+
+
+def test_a_run_of_thousands_of_years_is_no_traceback():
+    for length in ("1e300", "1e20"):
+        document = f'"Elapsed Time (nanoseconds)": {length}, "Current Timestamp (milliseconds)": 1700000000000'
+        (found,) = read("benchbase", f'{{"Throughput (requests/second)": 1, {document}}}').results
+        assert found.started is None
+
+
+def test_a_time_of_sysbench_that_is_no_number_is_no_traceback():
+    text = (
+        "sysbench 1.0.20\nRunning the test with following options:\nSQL statistics:\n"
+        "    transactions:   100 (10.00 per sec.)\nGeneral statistics:\n    total time:   1.2.3s\n"
+        "Latency (ms):\n    sum:   9.0\n"
+    )
+    (found,) = read("sysbench", text).results
+    assert found.seconds == 0
+    assert read("sysbench", text.replace("1.2.3s", "10.5s")).results[0].seconds == 10.5
+
+
+def test_a_long_banner_of_pgbench_is_read_in_linear_time():
+    begun = time.process_time()
+    assert read("pgbench", "pgbench (" + ", server " * LONG + "\ntransaction type: x\n").unusable
+    assert time.process_time() - begun < SECONDS
+
+
+def test_a_name_that_is_a_long_list_is_made_a_text_once():
+    keys = ", ".join(f'"k{number}": "a"' for number in range(LONG // 5))
+    text = f'[{{"commit": "x", "value": 1, "name": [{"1, " * LONG}1], {keys}}}]'
+    begun = time.process_time()
+    assert read("commits", text).results
+    assert time.process_time() - begun < SECONDS
+
+
+def test_a_row_that_lacks_many_values_names_some_of_them():
+    names = [f"{number:0>200}" for number in range(900)]
+    text = "\n".join((f"time,{','.join(names)}", "2026-01-01" + ",1" * 900, "2026-01-02" + "," * 900))
+    ((_, what),) = read("otava", text).unusable
+    assert len(what) < 30_000
+    assert shorten_reason(what).startswith(f"no value of {names[0]}, ")

@@ -66,8 +66,9 @@ def _of_commit(entry: Mapping[str, Any], terms: ReadingTerms) -> Result | None:
         key: number for key, each in entry.items() if key not in used and (number := to_number(each)) is not None
     }
     if (single := to_number(value)) is not None:
-        metric = str(named) if named else (terms.metrics or ("value",))[0]
-        measured, rest = {metric: single}, {key for key in entry if key not in used and str(entry[key]) != str(named)}
+        name = str(named)
+        metric = name if named else (terms.metrics or ("value",))[0]
+        measured, rest = {metric: single}, {key for key in entry if key not in used and str(entry[key]) != name}
     else:
         wanted = terms.metrics or tuple(numbers)
         measured = {name: numbers[name] for name in wanted if name in numbers}

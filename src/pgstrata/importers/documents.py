@@ -144,4 +144,7 @@ def _find_start(document: Mapping[str, Any], seconds: float) -> datetime | None:
     """The start of the run; where the file has only the time at which it was written, that time less the run."""
     first, last = (parse_moment(str(document.get(f"{name} (milliseconds)", "")))
                    for name in ("Start timestamp", "Current Timestamp"))  # fmt: skip
-    return first or (last - timedelta(seconds=seconds) if last else None)
+    try:
+        return first or (last - timedelta(seconds=seconds) if last else None)
+    except OverflowError:  # no run takes thousands of years
+        return None

@@ -42,7 +42,7 @@ _PGBENCH_FIELDS: Final = {
 }
 _FIELD: Final = re.compile(r"(?P<key>[a-z][a-z ]*): (?P<value>.*)")
 _DURATION: Final = re.compile(r"^duration: (\d+) s$", re.MULTILINE)
-_BANNER: Final = re.compile(r"^pgbench \((?P<client>.*?)(?:, server (?P<server>.*))?\)$", re.MULTILINE)
+_BANNER: Final = re.compile(r"^pgbench \((?P<client>.{0,200}?)(?:, server (?P<server>.{0,200}))?\)$", re.MULTILINE)
 
 _SYSBENCH_RUN: Final = "Running the test with following options"
 _SYSBENCH_STATISTICS: Final = re.compile(r"^(?:SQL|OLTP test) statistics:$", re.MULTILINE)
@@ -59,7 +59,7 @@ _SYSBENCH_LEVELS: Final = {
     "rate": re.compile(r"^Target transaction rate: ([\d.]+)/sec$", re.MULTILINE),
     "client version": re.compile(r"^sysbench (\d[\w.-]*)", re.MULTILINE),
 }
-_SYSBENCH_TIME: Final = re.compile(r"^ +(?:total time|time elapsed): +([\d.]+)s$", re.MULTILINE)
+_SYSBENCH_TIME: Final = re.compile(r"^ +(?:total time|time elapsed): +(\d{1,15}(?:\.\d{1,9})?)s$", re.MULTILINE)
 _SYSBENCH_EXPIRED: Final = re.compile(
     r"^FATAL: The --(?:max-)?time limit has expired, forcing shutdown.*$", re.MULTILINE
 )

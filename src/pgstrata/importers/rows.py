@@ -21,6 +21,8 @@ _SEPARATORS: Final = (",", ";", "\t", "|")
 _SKIPPED: Final = frozenset({"-", "_", ""})
 _TIMES: Final = ("started", "start_time", "start", "time", "timestamp", "date")
 _LONGEST_NAME: Final = 200
+_MOST_NAMED: Final = 100
+"""Columns that the reason for a row names; it is shortened later, but there may be one for each row."""
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _BAR: Final = re.compile(r"(?<!\\)\|")
 
@@ -183,5 +185,5 @@ def told(said: Mapping[str, str]) -> dict[str, str]:
 def say_lacking(row: Row, names: Sequence[str]) -> str:
     """Why a row has no value of these columns."""
     empty = all(not row.fields.get(name) for name in names)
-    named = ", ".join(names)
+    named = ", ".join(names[:_MOST_NAMED])
     return f"no value of {named}" if empty else f"{row.fields.get(names[0], '')!r} is not a value of {named}"
