@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from archives import START, Second, make_archive, planned, session
+from archives import START, Second, make_archive, planned, session, use
 from pgstrata.errors import ArchiveError
 from pgstrata.model.archive import SessionsLook, Span
 from pgstrata.model.query_plans import LivePlan, PlanSource, SeenPlan
@@ -149,6 +149,17 @@ def test_a_key_of_a_statement_is_not_read_at_full_length_for_each_plan(tmp_path)
     found = read(folder)
     assert len(found) == 20
     assert sum(len(each.statement) + len(each.plan.shape) for each in found) < 10_000
+
+
+def test_nor_for_each_interval_of_what_a_recorder_goes_on_with(tmp_path):
+    folder = make_archive(tmp_path / "a", 200, lambda _: Second({session("7"): 1}), uses=lambda _: {"8": use(1, 0.1)})
+    with closing(sqlite3.connect(folder / ARCHIVE, isolation_level=None)) as connection:
+        connection.execute("UPDATE statement SET key = printf('%.*c', 1000000, 'x') WHERE key = '8'")
+    with ArchiveReader.open(folder) as reader:
+        told = reader.recorded(reader.window(Span(begin=START, end=START + 200), reader.facts()))
+    keys = [key for second in told if second.counted is not None for key in second.counted.uses]
+    assert len(keys) > 10
+    assert sum(map(len, keys)) < 10_000
 
 
 def test_a_plan_that_was_seen_in_no_possible_year_is_damage(tmp_path):

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from pgstrata.model.query_plans import LivePlan, PlanSource, SeenPlan
-from pgstrata.store.archives.plausible import LATEST, check_count
+from pgstrata.store.archives.plausible import LATEST, LONGEST_KEY, check_count
 
 _MOST: Final = 10_000
 _LONGEST: Final = 20_000
-_LONGEST_NAME: Final = 100
-"""Characters of what stands for a statement or a plan: a long one would be read again for each row."""
 _PAUSE: Final = 600
 """Seconds without a logged plan after which the next one of the same shape begins another row."""
 
@@ -49,9 +47,9 @@ def read_plans(connection: sqlite3.Connection, begin: int, end: int, ids: Mappin
     both are known.
     """
     query = (
-        f"SELECT substr(s.key, 1, {_LONGEST_NAME}), "
+        f"SELECT substr(s.key, 1, {LONGEST_KEY}), "
         "p.moment, p.until, p.shape, p.outline, p.problem, p.source, p.times "
-        f"FROM (SELECT moment, statement, until, times, source, substr(shape, 1, {_LONGEST_NAME}) AS shape, "
+        f"FROM (SELECT moment, statement, until, times, source, substr(shape, 1, {LONGEST_KEY}) AS shape, "
         f"substr(outline, 1, {_LONGEST}) AS outline, substr(problem, 1, {_LONGEST}) AS problem FROM plan "
         f"WHERE moment < ? AND until >= ? ORDER BY times DESC LIMIT {_MOST}) p "
         "CROSS JOIN statement s ON s.id = p.statement ORDER BY p.moment, p.statement, p.source, p.shape"

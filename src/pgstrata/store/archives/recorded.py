@@ -8,7 +8,7 @@ from typing import Final
 
 from pgstrata.model.archive import COMMITS, ArchiveWindow, SessionsLook, StatementUse
 from pgstrata.ports.recording import Counted, RecordedSecond
-from pgstrata.store.archives.plausible import check_number, take
+from pgstrata.store.archives.plausible import LONGEST_KEY, check_number, take
 
 USES: Final = ("calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_bytes")
 
@@ -37,7 +37,8 @@ def read_recorded(connection: sqlite3.Connection, window: ArchiveWindow) -> Iter
 def _read_counted(connection: sqlite3.Connection, span: tuple[int, int]) -> Mapping[int, Counted]:
     """What was counted of statements, by the end of each interval."""
     query = (
-        f"SELECT i.moment, i.seconds, i.spent, i.complete, s.key, {', '.join(f'u.{name}' for name in USES)} "
+        f"SELECT i.moment, i.seconds, i.spent, i.complete, substr(s.key, 1, {LONGEST_KEY}), "
+        f"{', '.join(f'u.{name}' for name in USES)} "
         "FROM statement_interval i LEFT JOIN statement_use u ON u.moment = i.moment "
         "LEFT JOIN statement s ON s.id = u.statement WHERE i.moment >= ? AND i.moment < ?"
     )
