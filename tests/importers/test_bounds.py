@@ -42,6 +42,11 @@ def test_a_count_of_any_length_is_no_traceback(field):
     assert of_script.unusable
 
 
+def test_a_progress_report_with_a_count_of_any_length_is_no_traceback():
+    text = f"progress: 1.0 s, 10.0 tps, lat 1.0 ms stddev 0.1, {'9' * 5000} failed\ntransaction type: x\n"
+    assert read("pgbench", text).unusable
+
+
 def test_a_log_with_a_count_of_any_length_is_no_log():
     assert read_logs([f"1777000000 {'9' * 5000} 1 1 1 1\n"], whole=True) is None
 

@@ -314,7 +314,7 @@ _PROGRESS: Final[Mapping[str, re.Pattern[str]]] = {
     "time": re.compile(r"(\d+(?:\.\d+)?) s"),
     "tps": re.compile(r"(\d+(?:\.\d+)?) tps"),
     "latency": re.compile(r"lat (\d+(?:\.\d+)?|-?nan) ms(?: stddev (?:\d+(?:\.\d+)?|-?nan))?", re.IGNORECASE),
-    "failed": re.compile(r"(\d+) failed"),
+    "failed": re.compile(r"(\d{1,18}) failed"),
     "lag": re.compile(r"lag (\d+(?:\.\d+)?|-?nan) ms", re.IGNORECASE),
 }
 
