@@ -1,7 +1,7 @@
-"""The experiment of `make demo`, again and again: how often is all of it decided, and decided rightly, in time?
+"""Runs the experiment of `make demo` repeatedly: how often are all its comparisons decided correctly and in time?
 
-Quiet, and beside two loops that never rest. It takes more than an hour: TIMES=3 asks less often, SIDES=quiet one side.
-Minutes are those of the whole command, everything around the visits included, data that exist already.
+It runs on a quiet machine and beside two busy loops, and takes more than an hour. TIMES=3 repeats it less often;
+SIDES=quiet measures the quiet machine only. Minutes are those of the whole command, without building the data.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RIGHT = {"18-more-work": Verdict.WORSE, "18-small-cache": Verdict.WORSE, "18-con
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One demo: verdicts by environment, with the minutes that the command took."""
+    """One run of the demo: verdicts by environment, and the minutes that the command took."""
 
     minutes: float
     verdicts: dict[str, Verdict]
@@ -48,7 +48,7 @@ class Asked:
 
 
 def measure_demo() -> Iterator[Figure]:
-    """In how many percent all three comparisons are decided rightly within the minutes of their side."""
+    """Percentage of demos in which all three comparisons got the right verdict within the minutes in `SIDES`."""
     times = int(os.environ.get("TIMES") or TIMES)
     wanted = os.environ.get("SIDES", "")
     ask(EXPERIMENT)  # builds the data, which the others find
@@ -73,7 +73,7 @@ def measure_demo() -> Iterator[Figure]:
 
 
 def ask(file: Path) -> Asked:
-    """As on a machine that has never measured before: without floors."""
+    """Run the experiment once, without noise floors, as on a machine that has never measured before."""
     with tempfile.TemporaryDirectory() as folder:
         plan = replace(load_plan(file), floors={})
         begun = time.monotonic()

@@ -1,4 +1,4 @@
-"""Loops that never rest, beside what is measured."""
+"""Busy loops as background load during a measurement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ while os.getppid() == int(sys.argv[1]):
 
 @contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """So many of them, until it is left."""
+    """Run this number of busy loops, each in a process of its own, until the context is left."""
     with ExitStack() as stack:
         for _ in range(loops):
             loop = subprocess.Popen([sys.executable, "-c", LOOP, str(os.getpid())])

@@ -15,7 +15,7 @@ _VALUE: Final = ("value", "result_value", "result")
 _METRIC: Final = ("metric", "name", "benchmark", "bench")
 
 _LOWER: Final = frozenset({"customSmallerIsBetter", "cargo", "go", "googlecpp", "catch2", "julia", "benchmarkdotnet"})
-"""Tools of github-action-benchmark whose values are times, or of which the project says so."""
+"""Tools of github-action-benchmark with lower values better: they measure times, or the project says so."""
 
 
 def read_commits(text: str, terms: ReadingTerms) -> Contents:
@@ -87,7 +87,7 @@ def _take(entry: Mapping[str, Any], keys: Mapping[str, str], names: tuple[str, .
 
 
 def _of_action(suites: Mapping[str, Any]) -> Contents:
-    """Measurements of commits by suite: `date` is when they were made, the commit has a time of its own."""
+    """Measurements of commits by suite. `date` is the time of measuring; the commit has its own time."""
     results: list[Result] = []
     unusable: list[tuple[int, str]] = []
     lower: set[str] = set()
@@ -108,7 +108,7 @@ def _of_action(suites: Mapping[str, Any]) -> Contents:
 
 
 def _read_benches(benches: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, float]], list[str]]:
-    """Values by name, in as many mappings as a name has values; and names without a value."""
+    """Values by name, one mapping for each repeat of a name; and the names without a value."""
     measured: list[dict[str, float]] = []
     counted: dict[str, int] = {}
     lacking = []

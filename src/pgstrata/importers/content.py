@@ -1,4 +1,4 @@
-"""The bytes of a foreign file as text, and what they are if they are no text."""
+"""Decodes the bytes of an imported file, or names its format if it is not text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KINDS: Final = (
 
 
 def describe_binary(content: bytes) -> str:
-    """What a content is that cannot be read as text, and what to do; empty if it is text."""
+    """The format of content that is not text, and what to do about it; empty if it is text."""
     kind = next((what for start, what in _KINDS if content.startswith(start)), "")
     if kind or content.startswith(_WIDE):
         return kind

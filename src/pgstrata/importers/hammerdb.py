@@ -29,7 +29,7 @@ _STAMP: Final = re.compile(r'\s*"?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"?')
 
 
 def read_hammerdb(text: str, _: ReadingTerms) -> Contents:
-    """Read a log of runs, the results of jobs, which have the same sentences, or the report of a job."""
+    """Read a log of runs, the results of jobs (which have the lines of a log), or the report of a job as JSON."""
     head = text[:_HEAD].lstrip()
     if head.startswith("{") and '"schema"' in head and "hammerdb" in head:
         return read_json(text, _of_report)
@@ -45,7 +45,7 @@ def read_hammerdb(text: str, _: ReadingTerms) -> Contents:
 
 @dataclass(slots=True)
 class _Run:
-    """The run that a log is in the middle of; `began` is the number of its first line, 0 before it begins."""
+    """The run that is being read; `began` is the number of its first line, or 0 between runs."""
 
     began: int = 0
     users: str = ""
@@ -82,14 +82,14 @@ class _Log:
             self._run = _Run()
 
     def end_run(self) -> None:
-        """Note that the run that has begun has no result."""
+        """If a run has begun and not ended, note that it has no result."""
         run = self._run
         if run.began:
             self.unusable.append((run.began, _say_failed(run.failed) if run.failed else NOT_FINISHED))
         self._run = _Run()
 
     def _begin(self, number: int) -> _Run:
-        """The run, which begins with this line unless it has begun; a time above it is that of its start."""
+        """The current run; begins one at this line if there is none. A time stamp read before it is its start."""
         run = self._run
         if not run.began:
             run.began, run.started, self._stamp = number, self._stamp, None

@@ -16,7 +16,7 @@ _LONGEST: Final = 120
 
 
 def read_json(text: str, read: Callable[[Any], Contents]) -> Contents:
-    """What `read` makes of the document in a text; a text of another form is unusable, with the reason."""
+    """Parse a text and pass the document to `read`; text that is not JSON or has another form is unusable."""
     try:
         document = _parse(text)
     except ValueError as error:
@@ -30,7 +30,7 @@ def read_json(text: str, read: Callable[[Any], Contents]) -> Contents:
 
 
 def _parse(text: str) -> Any:
-    """The document; a list where each line is one, as programs append them."""
+    """The document, or a list of documents if each line is one."""
     if assigned := _ASSIGNED.match(text):
         text = text[assigned.end() :].rstrip().removesuffix(";")
     try:
@@ -56,7 +56,7 @@ def to_number(value: Any) -> float | None:
 
 
 def to_levels(said: Mapping[str, Any]) -> dict[str, str]:
-    """Levels as text, without those that are missing, empty, or lists or objects."""
+    """Levels as text. Missing and empty ones, lists and objects are left out."""
     return {
         name: " ".join(str(value).split())
         for name, value in said.items()

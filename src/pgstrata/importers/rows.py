@@ -1,4 +1,4 @@
-"""Text to rows: separated by commas and the like or by blanks, Markdown, and tables as psql prints them."""
+"""Splits text into rows: CSV with any usual separator, columns separated by blanks, Markdown, and psql tables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BAR: Final = re.compile(r"(?<!\\)\|")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Fields by the names of their columns; those of columns that are not used are left out."""
+    """Fields by the names of their columns, without unused columns."""
 
     line: int
     fields: Mapping[str, str]
@@ -37,7 +37,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """The names of the columns that are used, the rows, and lines that could not be read, each with the reason."""
+    """Names of the used columns, the rows, and the lines that could not be read, each with the reason."""
 
     names: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -55,7 +55,7 @@ def read_rows(text: str, columns: Sequence[str]) -> Table:
 
 
 def _read_framed(lines: Sequence[str], columns: Sequence[str]) -> Table | None:
-    """The first table with a line of dashes below its header, which always is one; None if there is no such table."""
+    """The first table whose header has a line of dashes below it; None if there is no such table."""
     head = _find_head(lines)
     if head is None:
         return None
@@ -97,7 +97,7 @@ def to_table(lines: Lines, columns: Sequence[str] = ()) -> Table:
 
 
 def _strip_empty(names: Sequence[str]) -> tuple[str, ...]:
-    """Without the columns at the end that have no name: programs end each line with a separator."""
+    """Drop unnamed columns at the end, which come from programs that end each line with a separator."""
     last = next((place for place in range(len(names), 0, -1) if names[place - 1]), 0)
     return tuple(names[:last])
 
@@ -106,7 +106,7 @@ def _strip_empty(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _find_head(lines: Sequence[str]) -> int | None:
-    """The place of the header of a table with a line of dashes below it."""
+    """Index of the first header line that has a line of dashes below it."""
     rules = (place for place in range(1, len(lines)) if _is_rule(lines[place]) and "|" in lines[place - 1])
     return next((place - 1 for place in rules), None)
 
@@ -125,7 +125,7 @@ def _split_bars(line: str) -> list[str]:
 
 
 def _fields(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Line and fields; separated by what the first line has most of, else by blanks."""
+    """Line number and fields. The separator is the one that is most frequent in the first line, or else blanks."""
     first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
     separator = max(_SEPARATORS, key=first.count)
     if separator not in first:
@@ -154,7 +154,7 @@ def to_number(text: str) -> float | None:
 
 
 def find_time(table: Table) -> str | None:
-    """The column that holds the times of measuring: called like one, with nothing but times and empty fields."""
+    """The column with the times of measuring: it has one of the names in `_TIMES`, and only times or empty fields."""
     for name in table.names:
         fields = [row.fields[name] for row in table.rows if row.fields[name]] if name.casefold() in _TIMES else []
         if fields and all(parse_moment(field) is not None for field in fields):
@@ -163,12 +163,12 @@ def find_time(table: Table) -> str | None:
 
 
 def name_times() -> str:
-    """Names of columns of times."""
+    """Column names that are recognised as times, for messages."""
     return ", ".join(_TIMES)
 
 
 def is_time(name: str) -> bool:
-    """Whether a column is called like one of times."""
+    """Whether the name of a column is recognised as times."""
     return name.casefold() in _TIMES
 
 
@@ -183,7 +183,7 @@ def told(said: Mapping[str, str]) -> dict[str, str]:
 
 
 def say_lacking(row: Row, names: Sequence[str]) -> str:
-    """Why a row has no value of these columns."""
+    """Reason why a row has no value in these columns."""
     empty = all(not row.fields.get(name) for name in names)
     named = ", ".join(names[:_MOST_NAMED])
     return f"no value of {named}" if empty else f"{row.fields.get(names[0], '')!r} is not a value of {named}"

@@ -1,6 +1,6 @@
-"""What sources of old versions take, so that compilers and programs of today build them.
+"""Flags, folders and edits with which current compilers and tools build the sources of old versions.
 
-All that depends on the version of a source stands in the tables here. Pure.
+The tables here contain everything that depends on the version of a source. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Major = tuple[int, int]
 _STATED: Final = re.compile(r"^PACKAGE_VERSION='(\d{1,3})(?:\.(\d{1,3}))?", re.MULTILINE)
 
 _FIRST_BUILT_WHOLE: Final[Major] = (9, 6)
-# What a server takes, with the first major that has it. The rest (psql, ecpg, pg_rewind, tests) fails more often.
+# Folders to build, with the first major that has them. The others (psql, ecpg, pg_rewind, tests) fail more often.
 _FOLDERS: Final[tuple[tuple[Major, str], ...]] = (
     ((9, 3), "src/common"),
     ((8, 3), "src/port"),
@@ -32,8 +32,8 @@ _FOLDERS: Final[tuple[tuple[Major, str], ...]] = (
     ((8, 3), "src/bin/pg_dump"),
     ((8, 3), "src/pl/plpgsql"),
 )
-# Flags, with the first major that does without. gcc 4.8 and later make wrong programs of these sources otherwise; the
-# last minor releases of these majors ask for the flags themselves.
+# Flags, with the first major that does not need them. Without them, current gcc miscompiles these sources: gcc 4.8 and
+# later those before 9.2, gcc 4.3 and later those before 8.4. The last minor releases set the flags themselves.
 _FLAGS: Final[tuple[tuple[Major, str], ...]] = (
     ((8, 4), "-fwrapv"),
     ((9, 2), "-fno-aggressive-loop-optimizations"),
@@ -44,7 +44,7 @@ _SCANNER: Final = ((9, 0), (9, 2), "src/backend/parser/scan.l", ("%top{", "#unde
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """Lines that are put before all others of a file of a copy, relative to its top."""
+    """Lines to insert at the beginning of a file; `file` is relative to the top of the copied source."""
 
     file: str
     lines: tuple[str, ...]
@@ -52,12 +52,12 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a source takes besides what all sources take.
+    """What a source needs in addition to what all sources need.
 
     Args:
-        flags: for the compiler, besides the user's.
-        folders: built one after another instead of the whole source; empty where the whole is built.
-        edits: of what flex reads, in a checkout.
+        flags: for the compiler, in addition to the user's.
+        folders: built one after another; empty if the whole source is built.
+        edits: of files that flex reads, in a checkout only.
     """
 
     flags: tuple[str, ...] = ()
@@ -69,13 +69,13 @@ NO_NEEDS: Final = Needs()
 
 
 def parse_major(configure: str) -> Major | None:
-    """The major version that a `configure` names; None where it names none."""
+    """The major version that a `configure` names, or None."""
     stated = _STATED.search(configure)
     return (int(stated[1]), int(stated[2] or 0)) if stated else None
 
 
 def needs_of(major: Major | None) -> Needs:
-    """What a source of this major version takes; nothing where the version is not known."""
+    """What a source of this major version needs; nothing if the version is not known."""
     if major is None or major >= _FIRST_BUILT_WHOLE:
         return NO_NEEDS
     since, until, file, lines = _SCANNER

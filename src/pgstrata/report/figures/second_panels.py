@@ -29,7 +29,7 @@ _APART: Final = 7.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """One line: seconds and values, its colour, and whether it is thin as one of many; `mark` stands at each point."""
+    """One line: seconds and values, its colour, whether it is drawn thin, and the `mark` drawn at each point."""
 
     points: tuple[Point, ...]
     colour: str
@@ -50,7 +50,7 @@ class Events:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """Lines on one axis, with a title above; `unit` is what their values are in, and `log` how the axis is spaced."""
+    """Lines on one axis, with a title above. `unit` is that of the values; `log` means a logarithmic axis."""
 
     title: str
     unit: str
@@ -60,17 +60,17 @@ class Panel:
 
 
 def colour_of(place: int) -> str:
-    """The colour of the environment at a place, as in the other charts."""
+    """Colour of the environment with this index, as in the other charts."""
     return COLOURS[place % len(COLOURS)]
 
 
 def dash_of(place: int) -> str:
-    """Its dashes."""
+    """Dashes of the environment with this index, as SVG."""
     return _DASHES[place % len(_DASHES)]
 
 
 def mark_of(place: int) -> int:
-    """Its mark: another one after each round of colours."""
+    """Mark of the environment with this index; it changes when the colours repeat."""
     return place + place // len(COLOURS)
 
 
@@ -97,7 +97,7 @@ def draw_panels(panels: Sequence[Panel], legend: Sequence[tuple[str, str]], titl
 
 
 def line_sample(course: Course) -> str:
-    """How a line looks, for a legend."""
+    """A short piece of a line as SVG, for a legend."""
     mark = "" if course.mark is None else f'<path d="{draw_marks(course.mark, [(0, 0)], 2.4)}" fill="{course.colour}"/>'
     return f'<path d="M-6,0H6" {_stroke(course)}/>{mark}'
 
@@ -150,7 +150,7 @@ def _stroke(course: Course) -> str:
 
 
 def _draw_events(panel: Panel, last: float) -> Iterator[str]:
-    """Along the bottom, each kind at its own height."""
+    """Marks of events along the bottom, each kind at its own height."""
     for each in panel.events:
         at = [(_x(second, last), _HEIGHT - 4 - _APART * each.kind) for second in each.seconds]
         if at:

@@ -1,4 +1,4 @@
-"""Seconds of an archive as its recorder told them to its followers, for one that goes on with it."""
+"""Seconds of an archive in the form in which a recorder passes them to followers, for a recorder that is restarted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ USES: Final = ("calls", "seconds", "rows", "blocks_hit", "blocks_read", "wal_byt
 
 
 def read_recorded(connection: sqlite3.Connection, window: ArchiveWindow) -> Iterator[RecordedSecond]:
-    """What is known of load, transactions and statements in each second of a window, which is in cells of a second."""
+    """Load, transactions and statements in each second of a window whose steps are one second."""
     span = (window.span.begin, window.span.end)
     query = "SELECT moment, commits, seconds FROM server_second WHERE moment >= ? AND moment < ?"
     rows = take(connection.execute(query, span), "seconds")
@@ -35,7 +35,7 @@ def read_recorded(connection: sqlite3.Connection, window: ArchiveWindow) -> Iter
 
 
 def _read_counted(connection: sqlite3.Connection, span: tuple[int, int]) -> Mapping[int, Counted]:
-    """What was counted of statements, by the end of each interval."""
+    """Counters of statements by the end of each interval."""
     query = (
         f"SELECT i.moment, i.seconds, i.spent, i.complete, substr(s.key, 1, {LONGEST_KEY}), "
         f"{', '.join(f'u.{name}' for name in USES)} "
