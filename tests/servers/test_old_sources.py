@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pgstrata.errors import UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.servers.old_sources import Needs, needs_of, parse_major
 from pgstrata.servers.recipes import BuildRecipe, System
@@ -87,6 +88,20 @@ def test_the_version_is_read_from_a_folder_a_tarball_and_a_commit(tmp_path, repo
     assert text(f"{folder}@master") == configure
     for value in (folder, tmp_path / "plain.tar.gz", tmp_path / "dotted.tar.gz"):
         assert text(value) == "of the work tree alone\n"
+
+
+def test_a_tarball_that_is_replaced_while_it_is_read_is_refused(tmp_path):
+    def write(name):
+        (tmp_path / name).write_text(HEAD)
+        with tarfile.open(tmp_path / "source.tar.gz", "w:gz") as tar:
+            tar.add(tmp_path / name, f"postgresql-9.1.24/{name}")
+
+    write("configure")
+    source = find_source(LocalHost(), str(tmp_path / "source.tar.gz"), BuildUser(host=LocalHost()))
+    assert "configure" in source.holds()
+    write("meson.build")
+    with pytest.raises(UsageError, match="replaced by another one"):
+        source.text("configure")
 
 
 @pytest.mark.parametrize(

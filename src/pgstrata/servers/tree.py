@@ -148,7 +148,11 @@ class Archive:
         return frozenset(self._members())
 
     def text(self, name: str) -> str:
-        return self._asked("-x", "-O", "--", self._members()[name]).text
+        member = self._members().get(name)
+        if member is None:
+            what = f"the tarball was replaced by another one, without {name}, while it was read"
+            raise UsageError(what, where=f"build:{self.path}", remedy="give the command again once it is complete")
+        return self._asked("-x", "-O", "--", member).text
 
     def _members(self) -> dict[str, str]:
         # looking through some megabytes takes seconds: once for an experiment is enough
