@@ -1,4 +1,7 @@
-"""Folders sent to another host, against plain `tar | ssh tar` through the same connection, in turns."""
+"""Folders sent to another host, against plain `tar | ssh tar` through the same connection, in turns.
+
+Neither waits until a disk has what was sent. Plain `tar` compares nothing, and is given an empty folder.
+"""
 
 from __future__ import annotations
 

@@ -54,6 +54,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "two-hosts": _tests("two-hosts", "both hosts are restored after a kill"),
     "boots": _tests("boots", "studies that boot another machine, or this one, are killed; the boots are forged"),
     "own-reboots": _tests("own-reboots", "a real machine with systemd, in QEMU, reboots itself through a whole study"),
+    "vm-boots": _tests("vm-boots", "a virtual machine is made, booted into two kernels and made to panic"),
     "vm-plan": _tests("vm-plan", "a virtual machine boots two kernels through a plan; it and pgstrata are killed"),
     "bundles": _tests("bundles", "further kept studies show the same in a bundle"),
     "faults": Part(

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from bank.visits import Visit
 from live import WORK, WRITING_WORK
 
 from pgstrata.model.answer import Verdict
+from pgstrata.plan.design import MOST_ROUNDS, rounds_of
 
 EQUAL: Final = "equal"
 # `shared` is a machine on which somebody else works as it happens; what that was is kept with each visit.
@@ -23,6 +25,9 @@ CLIENTS: Final = (1, 2, 4, 8, 16)
 # Of a condition, in equal parts of the kinds that are asked about; and of each kind that shows nothing but the truth.
 FOR_CONDITION: Final = 150
 FOR_VALIDATION: Final = 24
+# In percent, of visits that answer no question with a threshold of its own.
+_THRESHOLD: Final = 3.0
+_ASKED_CLIENTS: Final = frozenset({2, 4})
 EXPERIMENT: Final = """
 question = "How soon is it seen?"
 seed = {seed}
@@ -65,27 +70,35 @@ class Condition:
         return Condition(workload=workload, clients=int(clients), design=design, side=side)
 
 
-def _work(**bytes_by_workload: int) -> Mapping[str, str]:
-    return {name.replace("_", "-"): _environment("18", work) for name, work in bytes_by_workload.items()}
-
-
 def _environment(server: str, work: int = 0) -> str:
     return f'server = "{server}"\noptions.extra_work = {work}'
 
 
-# The second environment of each kind of pair, by workload; a number is the slowdown in percent, about. The protocol is
-# a property of the cell: planning anew for each execution is what the simple one mainly adds.
-KINDS: Final[Mapping[str, Mapping[str, str]]] = {
-    EQUAL: _work(select_only=0, simple_update=0),
-    "1": _work(select_only=WORK[1]),
-    "2": _work(select_only=WORK[2]),
-    "5": _work(select_only=WORK[5], simple_update=WRITING_WORK),
-    "15": _work(select_only=920),
-    "16": {"select-only": _environment("16")},
-    "17": {"select-only": _environment("17")},
-    "planned-anew": {"select-only": _environment("18") + '\nsettings.plan_cache_mode = "force_custom_plan"'},
+# The second environment of each kind of pair that only reads; a number is the slowdown in percent, about. The protocol
+# is a property of the cell: planning anew for each execution is what the simple one mainly adds.
+_READING: Final[Mapping[str, str]] = {
+    EQUAL: _environment("18"),
+    "1": _environment("18", WORK[1]),
+    "2": _environment("18", WORK[2]),
+    "5": _environment("18", WORK[5]),
+    "15": _environment("18", 920),
+    "16": _environment("16"),
+    "17": _environment("17"),
+    "planned-anew": _environment("18") + '\nsettings.plan_cache_mode = "force_custom_plan"',
 }
+KINDS: Final = tuple(_READING)
 TITLES: Final = {EQUAL: "equal", "16": "16 against 18", "17": "17 against 18", "planned-anew": "planned anew"}
+
+
+def other_environment(condition: Condition, kind: str) -> str | None:
+    """Lines of the second environment of a kind of pair; None where a condition has no such pair.
+
+    The same work costs a writing cell more throughput the more clients wait for the CPUs instead of the disk.
+    """
+    if condition.workload != "simple-update":
+        return _READING[kind]
+    work = {EQUAL: 0, "5": WRITING_WORK.get(condition.clients)}.get(kind)
+    return None if work is None else _environment("18", work)
 
 
 def title_of(kind: str) -> str:
@@ -111,6 +124,11 @@ class Question:
         """The verdict that is true."""
         return Verdict.EQUIVALENT if self.kind == EQUAL else Verdict.WORSE
 
+    @property
+    def rounds(self) -> int:
+        """Those of a visit in slices of a study that asks it."""
+        return _rounds(self.workload, self.threshold)
+
 
 QUESTIONS: Final = (
     Question(name="5 %", kind="5", threshold=3.0, minutes={"quiet": 1.5, "busy": 3.0}),
@@ -122,6 +140,10 @@ QUESTIONS: Final = (
 )
 
 
+def _rounds(workload: str, threshold: float) -> int:
+    return MOST_ROUNDS if workload == "simple-update" else rounds_of(2, threshold / 100)
+
+
 def for_shares(workload: str) -> int:
     """Visits of one kind that is asked about, until shares are complete: its part of those of the condition."""
     return math.ceil(FOR_CONDITION / len({each.kind for each in QUESTIONS if each.workload == workload}))
@@ -131,16 +153,16 @@ def wanted_visits(condition: Condition, kind: str) -> int:
     """Visits until a row is complete; 0 for what nothing is made of."""
     asked = any(each.kind == kind and each.workload == condition.workload for each in QUESTIONS)
     shares = for_shares(condition.workload)
-    if condition.workload not in KINDS[kind]:
+    if other_environment(condition, kind) is None:
         return 0
     if condition.workload != "select-only":
         fits = asked and (condition.design, condition.side) == ("paired", "quiet") and kind != EQUAL
-        return shares if fits and condition.clients in {2, 4} else 0
+        return shares if fits and condition.clients in _ASKED_CLIENTS else 0
     if condition.design == "runs":
         return shares if asked and condition.clients == 2 else 0
-    if asked and condition.clients in {2, 4}:
+    if asked and condition.clients in _ASKED_CLIENTS:
         return shares
-    return FOR_VALIDATION if kind == EQUAL or condition.clients in {2, 4, 16} else 0
+    return FOR_VALIDATION if kind == EQUAL or condition.clients in {*_ASKED_CLIENTS, 16} else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,14 +173,32 @@ class Task:
     kind: str
     visits: int
 
-    def experiment(self, seed: int, threshold: float = 3.0) -> str:
-        """The experiment file, at a threshold in percent."""
-        runs = self.condition.design == "runs"
+    @property
+    def threshold(self) -> float:
+        """The finest in percent of the questions that these visits answer: fine ones have more rounds."""
+        place, clients = (self.condition.workload, self.kind), self.condition.clients
+        asked = [each.threshold for each in QUESTIONS if (each.workload, each.kind) == place]
+        return min(asked, default=_THRESHOLD) if clients in _ASKED_CLIENTS else _THRESHOLD
+
+    @property
+    def rounds(self) -> int:
+        """Those that a visit needs to count; 0 run by run."""
+        return 0 if self.condition.design == "runs" else _rounds(self.condition.workload, self.threshold)
+
+    def takes(self, visit: Visit) -> bool:
+        """Whether a visit of its condition counts: it is of that kind, and has rounds enough."""
+        return visit.kind == self.kind and len(visit.rounds) >= self.rounds
+
+    def experiment(self, seed: int, threshold: float | None = None) -> str:
+        """The experiment file, by default at the threshold of these visits; ValueError where there is no such pair."""
+        runs, other = self.condition.design == "runs", other_environment(self.condition, self.kind)
+        if other is None:
+            raise ValueError(f"{self.condition.name} has no pairs of the kind {self.kind}")
         return EXPERIMENT.format(
             seed=seed,
-            threshold=threshold,
+            threshold=self.threshold if threshold is None else threshold,
             interleave="runs" if runs else "slices",
-            other=KINDS[self.kind][self.condition.workload],
+            other=other,
             workload=self.condition.workload,
             clients=self.condition.clients,
             placement="auto" if runs else self.condition.design,

@@ -1,12 +1,15 @@
 """A bank of real visits, from which come the shares of right verdicts in given minutes.
 
     ONLY=bank make bench                                          evaluate the visits that are kept
-    MINUTES=30 SIDES=quiet,busy ONLY=bank make bench              measure that long first; give it again to go on
+    MINUTES=30 SIDES=quiet,busy ONLY=bank make bench              measure that long first; give it again to go on.
+                                                                  What has the fewest visits comes first
     MINUTES=30 SIDES=quiet CLIENTS=2 KINDS=equal,5 DESIGNS=paired WORKLOADS=select-only ONLY=bank make bench
     VISITS=10 ...                                                 until each kind has so many, instead of the planned
-    STUDIES=3 ...                                                 then whole studies that stop when they are decided
+    STUDIES=3 ...                                                 first three whole studies of each question, which
+                                                                  stop when they are decided
 
-Studies lie in the folder KEEP, by default bench/work/bank; the visits, one line each, in bench/bank/data. Nothing else
+Studies lie in the folder KEEP, by default bench/work/bank. Each visit is a line in bench/bank/data as soon as it has
+ended, so that an interrupted call loses the one in flight. Nothing else
 may run beside `quiet` and `busy`, which brings a loop of its own; `SIDES=shared` is for a machine on which others work.
 """
 
@@ -20,7 +23,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from bank.components import Scatter
-from bank.conditions import CLIENTS, DESIGNS, KINDS, PLANNED_SIDES, SIDES, WORKLOADS, Condition, Task, wanted_visits
+from bank.conditions import (
+    CLIENTS,
+    DESIGNS,
+    KINDS,
+    PLANNED_SIDES,
+    SIDES,
+    WORKLOADS,
+    Condition,
+    Task,
+    other_environment,
+    wanted_visits,
+)
 from bank.page import place_of, write_page
 from bank.record import Bank, record
 from bank.replay import INSIDE, Draws
@@ -29,16 +43,19 @@ from bank.studies import STUDIES, load_studies, record_studies
 from bank.visits import DATA
 from figures import Figure, commit_of_source
 
+from pgstrata.errors import HostNotFitError
+
 WORK_FOLDER = Path(__file__).parents[1] / "work" / "bank"
 
 
 def measure_bank() -> Iterator[Figure]:
     """Measure for MINUTES, then evaluate all visits there are; the page of the documentation is written anew."""
     if seconds := 60 * float(os.environ.get("MINUTES") or 0):
-        begun = time.monotonic()
-        record(open_bank(), chosen_tasks(), seconds)
-        if number := int(os.environ.get("STUDIES") or 0):
-            record_studies(STUDIES, chosen_tasks(), number, seconds - (time.monotonic() - begun))
+        tasks = chosen_tasks()
+        try:
+            _measure(tasks, seconds)
+        except HostNotFitError as error:
+            print(f"    nothing more is measured: {error}", flush=True)
     bank = load_bank(DATA)
     rows, scatter = [], scatters(bank)
     for row in rows_of(bank, Draws()):
@@ -46,6 +63,19 @@ def measure_bank() -> Iterator[Figure]:
         yield from _share_figures(row)
     yield from _ratios(scatter)
     write_page(bank, rows, scatter, load_studies(STUDIES))
+
+
+def _measure(tasks: Sequence[Task], seconds: float) -> None:
+    """Whole studies if they are asked for, then visits.
+
+    Raises:
+        HostNotFitError: something else is being measured on this host, or it was left changed.
+        InterruptedByUserError: Ctrl-C.
+    """
+    until = time.monotonic() + seconds
+    if number := int(os.environ.get("STUDIES") or 0):
+        record_studies(STUDIES, tasks, number, seconds)
+    record(open_bank(), tasks, until - time.monotonic())
 
 
 def _share_figures(row: Row) -> Iterator[Figure]:
@@ -98,7 +128,7 @@ def chosen_tasks() -> Sequence[Task]:
     for workload, number, design, side, kind in itertools.product(workloads, clients, designs, sides, kinds):
         condition = Condition(workload=workload, clients=number, design=design, side=side)
         wanted = visits or wanted_visits(condition, kind)
-        if wanted and workload in KINDS[kind]:
+        if wanted and other_environment(condition, kind) is not None:
             tasks.append(Task(condition=condition, kind=kind, visits=wanted))
     return tasks
 

@@ -38,6 +38,8 @@ by the usual rule ([methods.md](methods.md#how-a-verdict-is-reached)). The thres
 - **Right**: the verdict is right and comes within the goal, set-up included. A later verdict counts as undecided.
 - **Truth inside**: the interval at the end contains the true difference. For equal environments this is zero. Otherwise
   it is the estimate from the other half of the visits. This estimate has an error of its own, which lowers the share.
+- **Rounds**: a visit has 16 rounds if the threshold is below 2 %, or if something is written, else 8. Of visits that
+  were recorded with 16, questions with 8 use the first eight. The last column counts visits with too few.
 - **As recorded**: right within the goal if studies are stretches of the recording, and not visits drawn one by one.
 - Brackets are 95 % intervals, from drawing stretches of five visits. A goal is reached ("ok") with 95 % in both shares.
 - A condition wants {shares} visits, in equal parts of the kinds of pairs that are asked about. Rows with fewer are not
@@ -54,9 +56,10 @@ Complete studies that were measured, not drawn, and stopped when they were decid
 SCATTER: Final = """
 ## How much do equal environments scatter?
 
-*D* is the difference of one visit, and its SD is taken about zero. "*D* by rounds" is the SD of *D* if the rounds of
-all visits were distributed to visits at random. "Lasting" is the rest: differences between starts, placement of
-sessions, and noise that lasts for seconds. All figures are in percent; {validation} visits make a row complete.
+*D* is the difference of one visit by its first eight rounds, and its SD is taken about zero. "*D* by rounds" is the SD
+of *D* if the rounds of all visits were distributed to visits at random. "Lasting" is the rest: differences between
+starts, placement of sessions, and noise that lasts for seconds. All figures are in percent; {validation} visits make a
+row complete.
 """
 TRUTHS: Final = """
 ## Does the placement of sessions change the answer?
@@ -88,7 +91,7 @@ def write_page(
 
 def _state(bank: Visits) -> str:
     tasks = list(planned_tasks())
-    have = [len(bank.get(task.condition, {}).get(task.kind, ())) for task in tasks]
+    have = [sum(map(task.takes, bank.get(task.condition, {}).get(task.kind, ()))) for task in tasks]
     complete = sum(number >= task.visits for number, task in zip(have, tasks, strict=True))
     others = sum(len(visits) for each, kinds in bank.items() if each.side == "shared" for visits in kinds.values())
     dates = sorted(visit.started for kinds in bank.values() for visits in kinds.values() for visit in visits)

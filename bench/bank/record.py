@@ -1,8 +1,9 @@
-"""Measure what the bank lacks, kinds alternating in random order, and put it into the data files.
+"""Measure what the bank lacks, what has the fewest visits first, and put each visit into the data files.
 
 Each kind of a condition has studies of its own below the folder of the bank, one after the other, since a plan ends
-with its horizon. They grow by a few visits in each turn, on the production path, as by `pgstrata run --blocks`. A kill
-loses the visit in flight: what is in a study and not in the data file yet is put there by the next call.
+with its horizon. They grow by a few visits in each turn, on the production path, as by `pgstrata run --blocks`. Kinds
+with equally many visits alternate in random order, so that all see the same hours. A kill loses the visit in flight:
+what is in a study and not in the data file yet is put there by the next call.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 import os
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bank.conditions import Task
-from bank.visits import METRICS, Visit, append_visits, load_visits
+from bank.visits import METRICS, Visit, keep_visits, load_visits
 from loops import busy
 
 from pgstrata.app.question import load_plan
@@ -54,38 +55,52 @@ class Bank:
         return self.data / f"{task.condition.name}.csv"
 
     def have(self, task: Task) -> int:
-        """Visits of that kind in the data file."""
-        return sum(visit.kind == task.kind for visit in load_visits(self.file(task)))
+        """Visits of that kind in the data file that have rounds enough."""
+        return self.counts([task])[task]
+
+    def counts(self, tasks: Collection[Task]) -> Mapping[Task, int]:
+        """Visits of each in the data files, which are read once."""
+        files = {file: load_visits(file) for file in {self.file(task) for task in tasks}}
+        return {task: sum(map(task.takes, files[self.file(task)])) for task in tasks}
 
     def studies(self, task: Task) -> Sequence[Path]:
-        """Folders of its studies, the oldest first."""
-        return sorted(each.parent for each in (self.folder / task.condition.name / task.kind).glob(f"*/{_EXPERIMENT}"))
+        """Folders of its studies, the oldest first; none whose environments were other ones than they are now."""
+        found = sorted(each.parent for each in (self.folder / task.condition.name / task.kind).glob(f"*/{_EXPERIMENT}"))
+        return [each for each in found if (each / _EXPERIMENT).read_text() == _experiment_of(task, each.name)]
 
 
 def record(bank: Bank, tasks: Sequence[Task], seconds: float) -> None:
     """Measure for so long, and stop at the next visit; earlier where nothing is missing any more.
 
-    A kind that cannot be measured is left out of this call.
+    A kind that cannot be measured, or whose visits may not enter a comparison, is left out of this call.
 
     Raises:
         HostNotFitError: something else is being measured on this host, or it was left changed.
         InterruptedByUserError: Ctrl-C.
     """
     until = time.monotonic() + seconds
-    for task in tasks:
-        for folder in bank.studies(task):
-            _keep(bank, task, folder)
-    order, failed = random.Random(), set[Task]()
-    while missing := [task for task in tasks if task not in failed and bank.have(task) < task.visits]:
-        for task in order.sample(missing, len(missing)):
-            try:
-                if not _measure_portion(bank, task, until - time.monotonic()):
-                    return
-            except (InterruptedByUserError, HostNotFitError):
-                raise
-            except PgstrataError as error:
-                print(f"    {task.condition.name} {task.kind}: {error}", flush=True)
-                failed.add(task)
+    for each in tasks:
+        for folder in bank.studies(each):
+            _keep(bank, each, folder)
+    failed = set[Task]()
+    while (task := choose_task(bank.counts(tasks), failed)) is not None:
+        before = bank.have(task)
+        try:
+            if not _measure_portion(bank, task, until - time.monotonic()):
+                return
+        except (InterruptedByUserError, HostNotFitError):
+            raise
+        except PgstrataError as error:
+            print(f"    {task.condition.name} {task.kind}: {error}", flush=True)
+            failed.add(task)
+        if bank.have(task) == before:
+            failed.add(task)
+
+
+def choose_task(counts: Mapping[Task, int], without: Collection[Task]) -> Task | None:
+    """One of those with the fewest visits, by lot; None where nothing is missing."""
+    missing = [task for task, count in counts.items() if count < task.visits and task not in without]
+    return min(missing, key=lambda task: (counts[task], random.random()), default=None)
 
 
 def _measure_portion(bank: Bank, task: Task, seconds: float) -> bool:
@@ -97,11 +112,12 @@ def _measure_portion(bank: Bank, task: Task, seconds: float) -> bool:
     done = len(study.committed()) // 2 if study.begun() else 0
     blocks = min(HORIZON, done + min(PORTION, task.visits - bank.have(task)))
     plan = replace(load_plan(folder / _EXPERIMENT, blocks=blocks), floors={})
+    kept: list[Visit] = []
     with beside(task.condition.side):
-        clock = VisitClock(times)
+        clock = VisitClock(times, lambda: kept.extend(_keep(bank, task, folder)))
         outcome = run_experiment(plan, study, clock, budget=seconds, stop_early=False)
         clock.finish(outcome.preparing)
-    kept = _keep(bank, task, folder)
+    kept += _keep(bank, task, folder)
     said = " ".join(f"{100 * visit.tps:+.2f} %" for visit in kept)
     print(f"    {task.condition.name} {task.kind}: {bank.have(task)} of {task.visits} visits; {said}", flush=True)
     return outcome.measured > 0
@@ -117,20 +133,33 @@ def _current(bank: Bank, task: Task) -> Path:
     name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{bank.commit}"
     folder = bank.folder / task.condition.name / task.kind / name
     folder.mkdir(parents=True)
-    (folder / _EXPERIMENT).write_text(task.experiment(random.Random(name).randrange(2**31)))
+    (folder / _EXPERIMENT).write_text(_experiment_of(task, name))
     return folder
 
 
-class VisitClock:
-    """Events of a study as lines: when each block ended, in seconds of this call, and what the call took beside."""
+def _experiment_of(task: Task, name: str) -> str:
+    """The experiment of a study of that name."""
+    return task.experiment(random.Random(name).randrange(2**31))
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+
+class VisitClock:
+    """Events of a study as lines: when each block ended, in seconds of this call, and what the call took beside.
+
+    `keep` is called after each block; its seconds are those of no visit.
+    """
+
+    def __init__(self, file: Path, keep: Callable[[], None]) -> None:
+        self._file, self._keep = file, keep
         self._begun = time.monotonic()
+        # tells this call from one before it that was killed
+        self._write(ended=0.0)
 
     def emit(self, event: Event) -> None:
         if event.kind is EventKind.BLOCK_FINISHED:
             self._write(block=int(event.text), ended=self._now(), load=round(os.getloadavg()[0], 2))
+            begun = time.monotonic()
+            self._keep()
+            self._begun += time.monotonic() - begun
 
     def finish(self, preparing: float) -> None:
         """The call is over; `preparing` were its seconds before the first block."""
@@ -141,7 +170,8 @@ class VisitClock:
 
     def _write(self, **line: float) -> None:
         with self._file.open("a") as out:
-            out.write(json.dumps(line) + "\n")
+            # a line that was broken off ends where this one begins
+            out.write("\n" + json.dumps(line))
 
 
 def read_times(file: Path) -> Mapping[int, Mapping[str, float]]:
@@ -156,7 +186,7 @@ def read_times(file: Path) -> Mapping[int, Mapping[str, float]]:
             row = json.loads(line)
         except ValueError:
             continue  # broken off
-        if calls[-1] and row["ended"] < calls[-1][-1]["ended"]:
+        if calls[-1] and (row["ended"] < calls[-1][-1]["ended"] or not row["ended"]):
             calls.append([])
         calls[-1].append(row)
     for call in calls:
@@ -176,7 +206,7 @@ def _keep(bank: Bank, task: Task, folder: Path) -> Sequence[Visit]:
     if not study.begun():
         return ()
     loaded = study.load(metrics=METRICS, series=COMPARED_SERIES)
-    return append_visits(bank.file(task), extract(loaded, task.kind, folder.name, read_times(folder / _TIMES)))
+    return keep_visits(bank.file(task), extract(loaded, task.kind, folder.name, read_times(folder / _TIMES)))
 
 
 def extract(study: Study, kind: str, name: str, times: Mapping[int, Mapping[str, float]]) -> Sequence[Visit]:

@@ -32,6 +32,8 @@ Ints = npt.NDArray[np.intp]
 SEED: Final = 20261124
 # Consecutive visits that are drawn together where the visits themselves are drawn.
 STRETCH: Final = 5
+FEWEST: Final = 2 * FIRST_LOOK
+"""Visits of a kind from which shares can come: either half has enough for a verdict."""
 INSIDE: Final = 95.0
 DETECTED: Final = 80.0
 # Differences, in percent, among which a detection limit is looked for.
@@ -61,8 +63,10 @@ class Sample:
     around: float
 
     @staticmethod
-    def of(visits: Sequence[Visit]) -> Sample:
-        """Unknown seconds are taken to be usual ones."""
+    def of(visits: Sequence[Visit], rounds: int | None = None) -> Sample:
+        """Of visits with at most so many rounds, their first ones; unknown seconds are taken to be usual ones."""
+        if rounds is not None:
+            visits = [visit.first(rounds) for visit in visits]
         seconds = np.array([visit.seconds for visit in visits])
         known = seconds[np.isfinite(seconds)]
         usual = float(np.median(known)) if known.size else math.nan
@@ -127,7 +131,7 @@ def evaluate(sample: Sample, question: Question, minutes: float | None, draws: D
         minutes: until which a verdict counts; None for as long as a study can be.
         draws: how many.
     """
-    if sample.d.size < 2 * FIRST_LOOK:
+    if sample.d.size < FEWEST:
         return None
     rng = np.random.default_rng([SEED, sample.d.size, round(1000 * question.threshold)])
     limit = _UNLIMITED if minutes is None else minutes

@@ -22,9 +22,11 @@ from bank.conditions import (
     planned_tasks,
     wanted_visits,
 )
-from bank.replay import INSIDE, Draws, Evaluation, Sample, detection_limit, evaluate
+from bank.replay import FEWEST, INSIDE, Draws, Evaluation, Sample, detection_limit, evaluate
 from bank.visits import Visit, load_visits
 from live import Known, know
+
+from pgstrata.plan.design import ROUNDS
 
 LEAST_FOR_SCATTER: Final = 3
 
@@ -36,6 +38,9 @@ Visits = Mapping[Condition, Mapping[str, Sequence[Visit]]]
 class Row:
     """A question in a condition; `minutes` is the goal, None without one; `wanted` are the visits of a complete row.
 
+    `visits` are those that shares come from, `fitting` those of them with as many rounds as a study would have: only
+    these count, and only these are used once shares can come from them.
+
     `found` is None while there are too few visits. `limit` is the detection limit in percent, of differences for which
     there is no goal.
     """
@@ -45,6 +50,7 @@ class Row:
     minutes: float | None
     wanted: int
     visits: int
+    fitting: int
     truth: Known | None
     found: Evaluation | None
     limit: float | None
@@ -52,7 +58,7 @@ class Row:
     @property
     def complete(self) -> bool:
         """Whether there are as many visits as its shares need."""
-        return self.visits >= self.wanted
+        return self.fitting >= self.wanted
 
     @property
     def reached(self) -> bool:
@@ -63,7 +69,9 @@ class Row:
     @property
     def state(self) -> str:
         """Its last column."""
-        unfinished = "" if self.complete else f"not complete: {self.visits} of {self.wanted} visits"
+        unfinished = "" if self.complete else f"not complete: {self.fitting} of {self.wanted} visits"
+        if short := self.visits - self.fitting:
+            unfinished += f"; {short} visits have fewer than the {self.question.rounds} rounds of a study"
         judged = "" if self.found is None or self.minutes is None else "ok" if self.reached else "missed"
         return "; ".join(word for word in (judged, unfinished) if word)
 
@@ -101,7 +109,10 @@ def _row(
     visits: Sequence[Visit],
     draws: Draws,
 ) -> Row:
-    sample = Sample.of(visits)
+    rounds = 0 if condition.design == "runs" else question.rounds
+    fitting = [visit for visit in visits if len(visit.rounds) >= rounds]
+    used = fitting if len(fitting) >= FEWEST else visits
+    sample = Sample.of(used, rounds or None)
     found = evaluate(sample, question, minutes, draws)
     limited = found is not None and minutes is None and question.kind != EQUAL
     return Row(
@@ -109,7 +120,8 @@ def _row(
         question=question,
         minutes=minutes,
         wanted=wanted,
-        visits=len(visits),
+        visits=len(used),
+        fitting=len(fitting),
         truth=truth_of(visits),
         found=found,
         limit=detection_limit(sample, question, draws) if limited else None,
@@ -128,19 +140,22 @@ def order_of(condition: Condition) -> tuple[str, int, int, str]:
 
 
 def scatters(bank: Visits) -> Mapping[Condition, Scatter]:
-    """Of conditions with enough visits of equal environments."""
+    """Of conditions with enough visits of equal environments, by the first eight rounds of each."""
     return {
-        condition: scatter_of(bank[condition][EQUAL])
+        condition: scatter_of([visit.first(ROUNDS) for visit in bank[condition][EQUAL]])
         for condition in sorted(bank, key=order_of)
         if len(bank[condition].get(EQUAL, ())) >= LEAST_FOR_SCATTER
     }
 
 
 def truths(bank: Visits) -> Iterator[tuple[Condition, str, Mapping[str, Sequence[Visit]]]]:
-    """Visits of each kind by design, with the condition that they have in common otherwise."""
+    """Visits of each kind by design, with the condition that they have in common otherwise.
+
+    Kinds that are no longer measured come last.
+    """
     for place in sorted({replace(each, design="paired") for each in bank}, key=order_of):
         by_design = {design: bank.get(replace(place, design=design), {}) for design in DESIGNS}
-        for kind in KINDS:
+        for kind in dict.fromkeys((*KINDS, *(kind for kinds in by_design.values() for kind in kinds))):
             found = {design: kinds[kind] for design, kinds in by_design.items() if kind in kinds}
             if found:
                 yield place, kind, found

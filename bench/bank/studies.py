@@ -9,6 +9,7 @@ import math
 import random
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -49,16 +50,17 @@ class LiveStudy:
 def record_studies(file: Path, tasks: Sequence[Task], number: int, seconds: float) -> None:
     """Make studies until each question of the tasks has so many; none is begun after the time is over.
 
+    Questions with the fewest studies come first.
     A study that is interrupted is not counted.
     """
     until = time.monotonic() + seconds
     asked = [(task, each) for task, each in itertools.product(tasks, QUESTIONS) if _fits(task, each)]
     while time.monotonic() < until:
-        made = [(study.condition, study.question) for study in load_studies(file)]
-        missing = [(task, each) for task, each in asked if made.count((task.condition, each.name)) < number]
-        if not missing:
+        made = Counter((study.condition, study.question) for study in load_studies(file))
+        counts = {(task, each): made[task.condition, each.name] for task, each in asked}
+        if not counts or min(counts.values()) >= number:
             return
-        task, question = random.choice(missing)
+        task, question = min(counts, key=lambda place: (counts[place], random.random()))
         study = _make(task, question)
         _append(file, study)
         print(f"    {task.condition.name}, {question.name}: {study.verdict}, {study.seconds / 60:.1f} min", flush=True)

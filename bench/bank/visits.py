@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import math
+import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
+
+from pgstrata.plan.design import ROUND_SECONDS
 
 DATA: Final = Path(__file__).with_name("data")
 METRICS: Final = ("tps", "server_cpu_per_tx", "client_cpu_per_tx", "latency_p50", "latency_p95")
@@ -52,6 +55,16 @@ class Visit:
         """What tells it from all others of its condition."""
         return self.kind, self.study, self.block
 
+    def first(self, rounds: int) -> Visit:
+        """The visit as it would have been with so few rounds; itself if it has no more."""
+        more = len(self.rounds) - rounds
+        if more <= 0:
+            return self
+        own = self.rounds[:rounds]
+        return replace(
+            self, d=(statistics.median(own), *self.d[1:]), rounds=own, seconds=self.seconds - more * ROUND_SECONDS
+        )
+
     @property
     def tps(self) -> float:
         """The difference in throughput."""
@@ -70,19 +83,45 @@ def load_visits(file: Path) -> list[Visit]:
     return [_parse(row) for row in rows]
 
 
-def append_visits(file: Path, visits: Iterable[Visit]) -> Sequence[Visit]:
-    """Write those that the file does not have; those are returned. A line that was broken off is taken out first."""
-    known = {visit.key for visit in load_visits(file)}
-    new = [visit for visit in visits if visit.key not in known]
-    if new:
+def keep_visits(file: Path, visits: Iterable[Visit]) -> Sequence[Visit]:
+    """Write those that the file does not have; those are returned. A line that was broken off is taken out first.
+
+    A line whose seconds were not known yet, because its call still went on, gets them. All others stay as they are.
+    """
+    kept = {visit.key: visit for visit in load_visits(file)}
+    visits = list(visits)
+    new = [visit for visit in visits if visit.key not in kept]
+    better = [visit for visit in visits if visit.key in kept and _has_more_seconds(visit, kept[visit.key])]
+    if new or better:
         file.parent.mkdir(parents=True, exist_ok=True)
         text = file.read_text() if file.exists() else ""
-        whole = text[: text.rfind("\n") + 1] or ",".join(HEAD) + "\n"
-        if whole != text:
-            file.write_text(whole)
-        with file.open("a") as out:
-            out.write("".join(_render(visit) + "\n" for visit in new))
+        head, *lines = text[: text.rfind("\n") + 1].splitlines() or [",".join(HEAD)]
+        times = {visit.key: visit for visit in better}
+        lines = [_with_seconds(line, times.get(_key_of(line))) for line in lines]
+        draft = file.with_name(f"{file.name}.draft")
+        draft.write_text("".join(f"{line}\n" for line in (head, *lines, *map(_render, new))))
+        draft.replace(file)
     return new
+
+
+def _has_more_seconds(visit: Visit, kept: Visit) -> bool:
+    pairs = ((visit.seconds, kept.seconds), (visit.preparing, kept.preparing))
+    return any(math.isfinite(now) and math.isnan(before) for now, before in pairs)
+
+
+def _key_of(line: str) -> tuple[str, str, int]:
+    kind, study, block, *_ = line.split(",")
+    return kind, study, int(block)
+
+
+def _with_seconds(line: str, visit: Visit | None) -> str:
+    """The line of a visit with its seconds, as it is without one."""
+    if visit is None:
+        return line
+    cells = line.split(",")
+    for name, value in (("seconds", visit.seconds), ("preparing", visit.preparing)):
+        cells[HEAD.index(name)] = _text(value, 1)
+    return ",".join(cells)
 
 
 def _parse(row: dict[str, str]) -> Visit:

@@ -104,13 +104,15 @@ class Share:
 class Scores:
     """Of all incidents of some recordings; errors are medians in seconds of those that were found, delays too.
 
-    `soon`: found within a minute. `first`: the first cause is right, in the true span against the quiet before it;
-    `first_unasked`: that which comes with what was found. `concerned`: a right first cause shows the statement or
-    session concerned. `calm`: changes of demand that are called no incident. `alarms` are false ones, in `hours` of
-    quiet. `unnoticed` injections, of which the clients saw nothing, are in none of these.
+    `soon`: found within a minute, `soon_large`: of those with a large fall. `first`: the first cause is right, in the
+    true span against the quiet before it; `first_unasked`: that which comes with what was found. `concerned`: a right
+    first cause shows the statement or session concerned. `calm`: changes of demand that are called no incident.
+    `alarms` are false ones, in `hours` of quiet. `unnoticed` injections, of which the clients saw nothing, are in none
+    of these.
     """
 
     soon: Share
+    soon_large: Share
     found: Share
     first: Share
     first_unasked: Share
@@ -149,6 +151,7 @@ def score(trials: Sequence[Trial]) -> Scores:
     """Put trials together."""
     every = [each for trial in trials for each in trial.judged]
     real = [each for each in every if each.injection.is_incident]
+    large = [each for each in real if each.injection.is_large]
     told = [each for each in real if each.told is not None]
     none = [each for each in every if each.injection.kind in NO_INCIDENT and each.told is not None]
     right = [each for each in told if is_right(each.injection, _of(each))]
@@ -157,6 +160,7 @@ def score(trials: Sequence[Trial]) -> Scores:
     by_rule = [each.naive for each in real if each.naive is not None]
     return Scores(
         soon=Share(right=sum(each.delay <= SOON for each in real), all=len(real)),
+        soon_large=Share(right=sum(each.delay <= SOON for each in large), all=len(large)),
         found=Share(right=len(ends), all=len(real)),
         first=Share(right=len(right), all=len(told)),
         first_unasked=Share(

@@ -58,7 +58,7 @@ def draw(kind: Kind, rng: random.Random, seconds: float) -> Mapping[str, float]:
         case Kind.IO_THROTTLE:
             return {"operations": rng.choice((15, 30))}
         case Kind.NOISY_NEIGHBOUR:
-            return {"processes": 3 * (os.cpu_count() or 1)}
+            return {"processes": 3 * len(os.sched_getaffinity(0))}
         case Kind.CONNECTION_STORM:
             return {"rate": rng.choice((300, 500)), "sessions": 60}
         case Kind.MORE_DEMAND:

@@ -3,6 +3,8 @@
     make bench-incidents                                evaluate the recordings that are kept
     MINUTES=60 make bench-incidents                     record for so long first; again to go on, also after a kill
     MINUTES=60 KINDS=cpu-quota,io-throttle make …       these kinds alone
+    MINUTES=60 HALF=judged make …                       recordings of this half alone
+    MINUTES=60 taskset -c 1 make …                      on one CPU; another call may use another CPU at the same time
 
 Recordings in the making lie in KEEP, by default bench/work/incidents, whole ones in bench/incidents/data. Nothing else
 should run beside; the truth of a recording keeps the machine's load.
@@ -113,10 +115,11 @@ def figures_of(half: str, trials: Sequence[Trial]) -> Iterator[Figure]:
 
 def _found_figures(name: str, found: Scores) -> Iterator[Figure]:
     notes = [
-        f"found at all {_text(found.found)}, median delay {found.delay:.0f} s",
+        f"smaller falls included {_text(found.soon)}; found at all {_text(found.found)}",
+        f"median delay {found.delay:.0f} s",
         f"first cause that comes with it right: {_text(found.first_unasked)}",
     ]
-    yield _share(f"{name}: found in a minute", found.soon, 95, notes)
+    yield _share(f"{name}: falls of 20 % found in a minute", found.soon_large, 95, notes)
     if math.isfinite(found.onset_error):
         note = f"end wrong by {found.end_error:.0f} s in the median"
         yield Figure(name=f"{name}: onset error", value=found.onset_error, goal=10, unit="s", notes=[note])
@@ -163,7 +166,19 @@ def record_if_asked() -> None:
     for folder in sweep(work):
         print(f"    undone: what {folder.name} had left when it was killed", flush=True)
     if seconds := 60 * float(os.environ.get("MINUTES") or 0):
-        record_for(seconds, work, DATA, chosen_kinds(), Times())
+        record_for(seconds, work, DATA, chosen_kinds(), Times(), chosen_half())
+
+
+def chosen_half() -> str:
+    """What HALF names; empty: the names decide.
+
+    Raises:
+        SystemExit: there is no such half.
+    """
+    half = (os.environ.get("HALF") or "").strip()
+    if half not in ("", "judged", "tuning"):
+        raise SystemExit(f"HALF: judged or tuning, not {half}")
+    return half
 
 
 def chosen_kinds() -> list[Kind]:

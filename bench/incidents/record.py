@@ -37,7 +37,7 @@ from incidents.truth import (
     save_truth,
 )
 
-MOST: Final = 4
+MOST: Final = 8
 """Injections into one recording."""
 _SHAPE: Final = 3
 """Longest causes that the shape of a day lasts."""
@@ -58,8 +58,10 @@ class Times:
         return 60 + self.quiet[1] + spans + (causes - 1) * self.between[1] + self.last
 
 
-def record_for(seconds: float, work: Path, data: Path, kinds: Sequence[Kind], times: Times) -> None:
+def record_for(seconds: float, work: Path, data: Path, kinds: Sequence[Kind], times: Times, half: str = "") -> None:
     """Make recordings until no further one fits; kinds of which there are fewest come first.
+
+    With `half`, all of them belong to that half.
 
     One that breaks off is told and left; a second one in a row ends it.
 
@@ -76,7 +78,7 @@ def record_for(seconds: float, work: Path, data: Path, kinds: Sequence[Kind], ti
         if not chosen:
             return
         try:
-            skipped |= record(work, data, chosen, times, rng)
+            skipped |= record(draw_name(rng, half), work, data, chosen, times, rng)
             broken = False
         except (EOFError, NotInjectedError, OSError, subprocess.CalledProcessError) as error:
             if broken:
@@ -98,9 +100,18 @@ def choose(have: Mapping[Kind, int], kinds: Sequence[Kind], number: int, rng: ra
     return drawn
 
 
-def record(work: Path, data: Path, kinds: Sequence[Kind], times: Times, rng: random.Random) -> frozenset[Kind]:
+def draw_name(rng: random.Random, half: str = "") -> str:
+    """The time and a random part, which decides on the half; drawn again until it belongs to `half`, if given."""
+    while True:
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{rng.randrange(16**4):04x}"
+        if not half or half_of(name) == half:
+            return name
+
+
+def record(
+    name: str, work: Path, data: Path, kinds: Sequence[Kind], times: Times, rng: random.Random
+) -> frozenset[Kind]:
     """One recording, which becomes part of the data when it is whole; returned are kinds that are not possible here."""
-    name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{rng.randrange(16**4):04x}"
     folder = work / name
     print(f"    {name} ({half_of(name)}): {', '.join(kinds)}", flush=True)
     with keep_ledger(folder) as ledger, private_server(ledger) as site:
@@ -217,7 +228,7 @@ class _Book:
 
 
 def _empty(name: str) -> Recording:
-    machine = f"{os.cpu_count()} CPUs, {platform.system()} {platform.release()}"
+    machine = f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} CPUs, {platform.system()} {platform.release()}"
     return Recording(
         name=name, half=half_of(name), begin=round(time.time(), 1), end=0.0, commit=commit_of_source(),
         machine=machine, injections=(),

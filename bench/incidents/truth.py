@@ -22,6 +22,8 @@ NOTICEABLE: Final = 1.1
 """Ratio of the clients' mean latency, in the span against before, from which an injection counts as an incident."""
 LOST: Final = 0.9
 """Ratio of the transactions that ended per second, below which it counts as well."""
+LARGE: Final = 0.8
+"""Ratio of throughput below which a fall is large; where demand is given, of the latency before to that in the span."""
 SETTLE: Final = 60
 """Seconds after an injection that are neither quiet nor part of it: a backlog is worked off, a cache fills."""
 
@@ -86,6 +88,11 @@ class Effect:
         """Whether transactions took longer, or many did not end: those that still hang have no latency yet."""
         return self.slower >= NOTICEABLE or self.rate < LOST * self.rate_before
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the server could do a fifth less, or even less than that."""
+        return self.slower >= 1 / LARGE or self.rate <= LARGE * self.rate_before
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injection:
@@ -108,6 +115,11 @@ class Injection:
     def is_incident(self) -> bool:
         """Whether the clients' own log shows it, and it is no change of their demand."""
         return self.kind not in NO_INCIDENT and self.effect is not None and self.effect.is_noticed
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is an incident that must be found within a minute."""
+        return self.is_incident and self.effect is not None and self.effect.is_large
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

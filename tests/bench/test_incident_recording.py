@@ -57,10 +57,12 @@ def test_a_recording_has_truth_and_archive_and_leaves_nothing(incidents, record,
     monkeypatch.setattr(record, "_inject", inject_and_look)
     times = record.Times(quiet=(6, 6), cause=(8, 8), between=(1, 1), last=3)
     kinds = [truth.Kind.IDLE_BLOCKER, truth.Kind.CPU_QUOTA]
-    skipped = record.record(tmp_path / "work", tmp_path / "data", kinds, times, random.Random(1))
+    name = record.draw_name(random.Random(1), "judged")
+    skipped = record.record(name, tmp_path / "work", tmp_path / "data", kinds, times, random.Random(1))
     assert skipped == {truth.Kind.CPU_QUOTA}
     (folder,) = truth.load_recordings(tmp_path / "data")
     kept = truth.load_truth(folder)
+    assert kept.half == "judged"
     (injection,) = kept.injections
     assert injection.kind == "idle-blocker"
     assert kept.begin + 6 <= injection.onset <= injection.end <= kept.end
