@@ -14,7 +14,7 @@ def test_the_document_has_the_promised_fields(desk):
     assert document["schema"] == 1
     assert {"study", "question", "baseline", "metric", "comparisons", "rig", "floor"} <= set(document)
     assert document["floor"] is None
-    assert document["baseline"] == {"name": "pg16", "levels": {"server": "16"}, "control": None}
+    assert document["baseline"] == {"name": "pg16", "label": "", "levels": {"server": "16"}, "control": None}
     assert document["rig"]["host"]["host.kernel"] == "6.1.0-18-amd64"
 
 

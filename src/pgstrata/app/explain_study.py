@@ -87,6 +87,7 @@ def explain_study(
 
 def _choose_environment(experiment: Experiment, name: str | None, option: str, *, without: str) -> str:
     names = [each.name for each in experiment.environments if each.name != without]
+    name = next((each.name for each in experiment.environments if name and each.label == name), name)
     if name is None and len(names) == 1:
         return names[0]
     if name is None:

@@ -38,7 +38,7 @@ def _refuse_same(environments: tuple[Environment, ...], findings: Findings) -> N
     """Note the first two environments that differ only in the words of their levels."""
     seen: dict[str, Environment] = {}
     for environment in environments:
-        first = seen.setdefault(repr(replace(environment, name="", levels=())), environment)
+        first = seen.setdefault(repr(replace(environment, name="", label="", levels=())), environment)
         if first is not environment and _client_word(first) != _client_word(environment):
             what = f"{first.title} and {environment.title} are the same: both mean the server's own machine"
             findings.add(("factors", "client"), what, 'take one out; to repeat the baseline write controls = ["same"]')
@@ -89,6 +89,10 @@ def _obstacles(environment: Environment) -> Iterator[tuple[str, str, str]]:
     if len(environment.client_hosts) > 1 and environment.host in environment.client_hosts:
         what = f"one of several machines of the client is {environment.host.named}, on which the server runs"
         yield "client", what, 'name machines without the server; or only the server\'s own: client = "same"'
+    for client in environment.client_hosts:
+        if client.kind is HostKind.VM and client != environment.host:
+            what = f"{client.text} is a virtual machine, which is only booted for servers of its own"
+            yield "client", what, 'write client = "local", "same", or "ssh:" and a machine that is always up'
     if environment.server.kind is ServerKind.DSN and environment.host.remote:
         what = f"a running server ({environment.server.text}) is where it is, and cannot be put on {where}"
         yield "host", what, "take the host out; or let pgstrata start the servers there: embedded, 14 to 18, prefix:DIR"

@@ -156,7 +156,10 @@ def _listed(tables: tuple[Mapping[str, Any], ...], common: Stack, reader: StackR
     slugs = unique(slug(table.get("name", "")) for table in tables)
     usual = usual_connection({**common, **stack} for stack in stacks)
     return tuple(
-        _environment(name, _declared(stack, flatten(table)), {**common, **stack}, usual)
+        replace(
+            _environment(name, _declared(stack, flatten(table)), {**common, **stack}, usual),
+            label=" ".join(table.get("name", "").split()),
+        )
         for name, stack, table in zip(slugs, stacks, tables, strict=True)
     )
 
@@ -168,7 +171,7 @@ def _declared(stack: Stack, written: Mapping[str, Any]) -> tuple[Level, ...]:
 
 
 def _level(key: str, value: object, written: Mapping[str, Any]) -> str:
-    """Its text; levels of layers, and files by name, as they were written: not as bytes or contents."""
+    """The text of a level; levels of layers and names of files as they were written, not as bytes or contents."""
     if key in written and (is_of_host(key) or key == "options.setup_sql"):
         return mask_conninfo(render_scalar(written[key]))
     if isinstance(value, ServerSpec | HostSpec | ClientLevel):

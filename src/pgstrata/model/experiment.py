@@ -86,7 +86,7 @@ class HostSpec:
 
     @property
     def named(self) -> str:
-        """In a sentence: this host, or its level."""
+        """The name in a sentence: this host, or the level."""
         return self.text if self.remote else "this host"
 
     @property
@@ -149,7 +149,7 @@ class Placement(StrEnum):
 
 
 class Order(StrEnum):
-    """In which order the cells of a visit run; `RISING`: those with fewer clients first, in every visit."""
+    """The order of the cells of a visit; `RISING`: those with fewer clients first, in every visit."""
 
     RANDOM = "random"
     RISING = "rising"
@@ -177,7 +177,8 @@ class Environment:
 
     `name` is safe in identities and paths; `levels` are the declared levels only; `settings`, `initdb` hold all that
     is asked for, common ones included. `layers` holds levels of host layers, by key, that are not written out here.
-    `placement` is None where the cells decide. `client_hosts` names the machines from which its load comes: this one,
+    `label` is what the user calls it, empty where its name is made of its levels. `placement` is None where the cells
+    decide. `client_hosts` names the machines from which its load comes: this one,
     the server's own, another one, or several.
     """
 
@@ -194,6 +195,7 @@ class Environment:
     host: HostSpec = HostSpec()
     placement: Placement | None = None
     client_hosts: tuple[HostSpec, ...] = HERE
+    label: str = ""
 
     @property
     def apart(self) -> bool:
@@ -360,7 +362,7 @@ class Experiment:
 
     @property
     def elsewhere(self) -> tuple[HostSpec, ...]:
-        """Its machines except this one."""
+        """The machines of the experiment except this one."""
         return tuple(host for host in self.machines if host.remote)
 
     @property

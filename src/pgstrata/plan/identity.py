@@ -16,6 +16,7 @@ from pgstrata.model.plan import FORMER_HORIZON, HORIZON, Design
 
 _NOT_FIXING: Final = {
     Experiment: frozenset({"question", "text", "notes", "budget", "interleave", "prices"}),
+    Environment: frozenset({"label"}),
     ServerSpec: frozenset({"conninfo"}),
     OwnData: frozenset({"size", "folder"}),
     DataFile: frozenset({"name", "path", "bytes", "stamp"}),

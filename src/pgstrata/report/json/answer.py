@@ -226,7 +226,7 @@ def _rig(study: Study) -> dict[str, Any]:
 
 def _environment(environment: Environment) -> dict[str, Any]:
     return {
-        "name": environment.name,
+        **pick_fields(environment, "name label"),
         "levels": {level.factor: level.value for level in environment.levels},
         **pick_fields(environment, "control"),
     }
@@ -252,7 +252,7 @@ def _design(plan: Plan, cell: Cell) -> dict[str, Any]:
     design = plan.design(cell.identity)
     return {
         **pick_fields(design, "cell interleave"),
-        "text": design.describe(cell.run),
+        "text": design.describe(cell.run, plan.experiment.environments),
         "reason": say_why_so(design),
         "placement": str(design.placement),
         "free_because": "" if design.free_because is None else say_reason(design.free_because),

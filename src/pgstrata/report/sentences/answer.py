@@ -33,7 +33,7 @@ from pgstrata.report.sentences.comparisons import (
 from pgstrata.report.sentences.cpu import cpu_sentences
 from pgstrata.report.sentences.factors import contrast_sentences, step_sentences
 from pgstrata.report.sentences.load import drop_sentences, load_sentences
-from pgstrata.report.sentences.names import capitalise, count, name_cell, name_environment, say_common
+from pgstrata.report.sentences.names import capitalise, count, name_cell, name_environment, say_common, say_labels
 from pgstrata.report.sentences.rates import rate_sentences
 from pgstrata.report.sentences.statements import statement_sentences
 from pgstrata.report.sentences.trends import trend_sentences
@@ -75,7 +75,7 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
     texts = _say_all(asked, say_case, summarise)
     if not asked:
         texts = [f"nothing to compare: {name_baseline(answer.study.plan.experiment)} is the only environment"]
-    common = say_common(answer.study.plan.experiment)
+    common, labels = say_common(answer.study.plan.experiment), say_labels(answer.study.plan.experiment)
     texts = [*trend_sentences(answer), *load_sentences(answer), *texts]
     beside = [
         *rate_sentences(answer),
@@ -88,13 +88,13 @@ def answer_sentences(answer: Answer) -> tuple[Sentence, ...]:
         *_explored(answer, effort),
     ]
     calm = [*_calm_controls(answer, controls), *_explored_controls(answer)]
-    shared = [common] if leads and common else []
+    shared = [labels, common] if leads else []
     return (
         *(Sentence(text=text, alarm=True) for text in _alarms(answer, effort)),
         *(Sentence(text=capitalise(text)) for text in texts),
         *(Sentence(text=capitalise(text), minor=True) for text in beside),
         *(Sentence(text=capitalise(text), minor=True, control=True) for text in calm),
-        *(Sentence(text=capitalise(text), minor=True) for text in shared),
+        *(Sentence(text=capitalise(text), minor=True) for text in shared if text),
     )
 
 

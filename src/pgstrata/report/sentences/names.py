@@ -7,7 +7,7 @@ from typing import Final
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.experiment import Cell, ControlKind, Environment, Experiment, Level
 from pgstrata.model.objective import Objective
-from pgstrata.units import render_bytes, render_count, render_duration
+from pgstrata.units import printable, render_bytes, render_count, render_duration, render_names, shorten
 
 _AGAIN = {
     ControlKind.SAME: "a second time",
@@ -16,18 +16,36 @@ _AGAIN = {
 }
 TOGETHER: Final = "all cells together"
 _LONGEST_LEVEL: Final = 80
+_LONGEST_LABEL: Final = 60
+_MOST_LABELS: Final = 6
 _OF_BYTES: Final = frozenset({"vm.memory", "limits.memory", "limits.read_bytes", "limits.write_bytes"})
 
 
 def name_environment(environment: Environment, experiment: Experiment) -> str:
-    """Its levels; where two environments would be called alike, its own name too."""
-    title = _levels(environment)
-    alike = sum(_levels(other) == title for other in experiment.environments if other.control is environment.control)
+    """What the user calls it, or its levels; where two environments would be called alike, its own name too."""
+    title = _call(environment)
+    alike = sum(_call(other) == title for other in experiment.environments if other.control is environment.control)
     if alike > 1 and environment.name != title:
         title = f"{title} [{environment.name}]"
     if environment.control is not None:
         return f"{title} {_AGAIN[environment.control]}"
     return title
+
+
+def say_labels(experiment: Experiment) -> str:
+    """What the user's names stand for: tuned is 18 (shared_buffers = 8GB); empty where they say all there is."""
+    named = [each for each in experiment.environments if each.label and each.control is None]
+    texts = [f"{_call(each)} is {shorten(_levels(each), _LONGEST_LEVEL)}" for each in named if _is_told(each)]
+    return render_names(texts, _MOST_LABELS)
+
+
+def _is_told(environment: Environment) -> bool:
+    """Whether its levels say more than what the user calls it."""
+    return _levels(environment) not in {_call(environment), environment.name}
+
+
+def _call(environment: Environment) -> str:
+    return shorten(printable(environment.label), _LONGEST_LABEL) or _levels(environment)
 
 
 def _levels(environment: Environment) -> str:
