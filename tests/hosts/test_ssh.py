@@ -17,6 +17,7 @@ from pgstrata.hosts.ssh import open_ssh
 from pgstrata.hosts.ssh_link import Link, Patience, parse_destination
 from pgstrata.ports.host import Command, StopSignal
 from pgstrata.testing import HostConformance
+from timing import wait_for
 
 pytestmark = pytest.mark.company
 CAPTURES = sorted((Path(__file__).parents[1] / "captures" / "openssh").glob("*/*"))
@@ -150,15 +151,6 @@ def masters(rig):
     return [pid for pid in found if int(pid) != os.getpid()]
 
 
-def eventually(condition, seconds=15.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 def sockets(run):
     return list(Path(run, "ssh").iterdir())
 
@@ -194,9 +186,9 @@ time.sleep(100)
     assert Path(transport).is_dir()
     coordinator.send_signal(signal.SIGKILL)
     coordinator.communicate()
-    assert eventually(lambda: not masters(rig) and not sockets(run))
-    assert eventually(lambda: not Path(f"/proc/{pid}").exists())
-    assert eventually(lambda: not Path(transport).exists())
+    wait_for(lambda: not masters(rig) and not sockets(run), 15)
+    wait_for(lambda: not Path(f"/proc/{pid}").exists(), 15)
+    wait_for(lambda: not Path(transport).exists(), 15)
 
 
 @pytest.mark.root
@@ -217,7 +209,7 @@ def test_a_link_that_vanishes_ends_what_runs_on_both_sides(rig, run, connect, tm
             host.run(Command(argv=("sleep", "60")))
         assert time.monotonic() - started < 10
         assert "not responding" in str(caught.value)
-        assert eventually(lambda: not Path(f"/proc/{process.pid}").exists())
+        wait_for(lambda: not Path(f"/proc/{process.pid}").exists(), 15)
     finally:
         rig.mend()
     host.close()
@@ -234,7 +226,7 @@ def test_an_ssh_that_is_killed_is_a_lost_host(rig, run, connect, tmp_path):
     os.kill(int(masters(rig)[0]), signal.SIGKILL)
     with pytest.raises(HostLostError):
         host.clock()
-    assert eventually(lambda: not Path(f"/proc/{process.pid}").exists())
+    wait_for(lambda: not Path(f"/proc/{process.pid}").exists(), 15)
     host.close()
     assert not sockets(run)
 

@@ -8,13 +8,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pgstrata.errors import CommandFailedError, DiskFullError, HostFileError, HostLostError, HostNotFitError
 from pgstrata.hosts import tree as sending
+from pgstrata.hosts.contents import Reader, parse_read
 from pgstrata.hosts.elf import foreign_architecture
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.shell import ShellHost
@@ -282,9 +282,9 @@ def there():
     host.close()
 
 
-@pytest.mark.parametrize("thorough", [1 << 28, 1])
-def test_a_tree_is_read_there_and_compared_whatever_its_size(here, there, tree, folder, monkeypatch, thorough):
-    monkeypatch.setattr(sending, "_THOROUGH", thorough)
+@pytest.mark.parametrize("programs", ["bin", "base"])
+def test_programs_and_data_are_read_there_and_compared(here, there, tree, folder, programs):
+    (tree / "bin").rename(tree / programs)
     target = folder / "to" / "there"
     sent = send_tree(here, there, str(tree), str(target))
     assert sent.sent
@@ -295,14 +295,14 @@ def test_a_tree_is_read_there_and_compared_whatever_its_size(here, there, tree, 
     assert (again.sent, again.digest, again.bytes) == (False, sent.digest, sent.bytes)
 
 
-@pytest.mark.parametrize("thorough", [1 << 28, 1])
+@pytest.mark.parametrize("programs", ["bin", "base"])
 @pytest.mark.parametrize(
     "accident",
     ["echo more >>nothing", r"""printf CONTENT >"it's a \ file" """, "rm nothing", "touch new", "chmod 644 nothing"],
 )
-def test_what_is_other_than_what_was_sent_is_not_taken(here, there, tree, folder, monkeypatch, thorough, accident):
+def test_what_is_other_than_what_was_sent_is_not_taken(here, there, tree, folder, programs, accident):
     unpacked = '[ "$reader" != none ]'
-    monkeypatch.setattr(sending, "_THOROUGH", thorough)
+    (tree / "bin").rename(tree / programs)
     there.change = lambda script: script.replace(unpacked, f"{accident}\n{unpacked}")
     with pytest.raises(HostFileError, match="what arrived is not what was sent"):
         send_tree(here, there, str(tree), str(folder / "to" / "there"))
@@ -327,26 +327,84 @@ def test_a_session_that_fails_leaves_nothing_and_says_why(here, there, tree, fol
 
 
 def test_nothing_is_unpacked_when_whoever_sends_has_gone(there, folder):
-    words = there.session(("sh", "-c", sending._UNPACK, "sh", str(folder)))
-    for said in (b"", b"cat", b"\n"):
-        assert subprocess.run(words, input=said, check=False).returncode == 1
+    words = there.session(("sh", "-c", sending._RECEIVE, "sh", str(folder), "mark"))
+    for said in (b"", b"unpack", b"unpack\n", b"unpack sha256", b"\n"):
+        assert subprocess.run(words, input=said, check=False, stdout=subprocess.DEVNULL).returncode == 1
 
 
-@pytest.mark.parametrize("reader", ["sha256", "crc"])
-def test_each_difference_between_two_trees_makes_another_digest(here, folder, reader):
-    def digest():
-        return here.run(sending._digest_command(str(made), reader)).text.split()[0]
+def test_what_a_login_says_first_is_left_out(here, there, tree, folder):
+    there.change = lambda script: script.replace("export LC_ALL", "echo Welcome; printf 'x86_64 '; export LC_ALL")
+    assert send_tree(here, there, str(tree), str(folder / "to" / "there")).sent
+    assert look(folder / "to" / "there") == look(tree)
 
+
+def test_a_program_that_is_missing_there_is_named_before_anything_is_sent(here, there, tree, folder):
+    there.change = lambda script: script.replace('command -v "$program"', '[ "$program" != xargs ]')
+    with pytest.raises(HostNotFitError, match="the program xargs is missing"):
+        send_tree(here, there, str(tree), str(folder / "to" / "there"))
+    assert not (folder / "to").exists()
+
+
+def test_a_session_that_ends_before_it_begins_is_told(here, there, tree, folder):
+    there.change = lambda script: script.replace("missing=\n", "echo 'no shell for you' >&2; exit 9\n")
+    with pytest.raises(CommandFailedError, match="sh ended with exit code 9") as caught:
+        send_tree(here, there, str(tree), str(folder / "to" / "there"))
+    assert "no shell for you" in str(caught.value)
+
+
+def test_a_link_in_bin_to_a_program_of_another_architecture_is_refused(here, there, tree, folder):
+    (tree / "s390x").write_bytes(header(22, order=2) + bytes(100))
+    (tree / "bin" / "postgres").symlink_to("../s390x")
+    with pytest.raises(HostNotFitError, match="bin/postgres is a program for s390x"):
+        send_tree(here, there, str(tree), str(folder / "to" / "there"))
+    assert not (folder / "to").exists()
+
+
+def test_more_files_than_a_pipe_holds_names_of_arrive(here, there, folder):
+    many = folder / "many"
+    many.mkdir()
+    for number in range(3000):
+        (many / f"a file with the number {number}").write_bytes(b"%d" % number)
+    assert send_tree(here, there, str(many), str(folder / "there")).sent
+    assert look(folder / "there") == look(many)
+
+
+@pytest.mark.parametrize("change", ["content", "more", "less"])
+def test_what_differs_is_named(here, there, tree, folder, change):
+    target = folder / "to" / "there"
+    send_tree(here, there, str(tree), str(target))
+    if change == "content":
+        (target / "bin" / "program").write_bytes((tree / "bin" / "program").read_bytes()[::-1])
+    elif change == "more":
+        (target / "bin" / "line\nbreak").touch()
+    else:
+        (target / "bin" / "link").unlink()
+    with pytest.raises(HostFileError) as caught:
+        send_tree(here, there, str(tree), str(target))
+    name = {"content": "program", "more": r"line\nbreak", "less": "link"}[change]
+    assert caught.value.details == (f"'bin/{name}' differs",)
+
+
+def read_there(folder, reader, path=os.environ["PATH"]):
+    """What a session says of a folder that is there."""
+    words = ("sh", "-c", sending._RECEIVE, "sh", folder, "mark")
+    done = subprocess.run(words, input=f"read {reader}\n".encode(), stdout=-1, check=True, env={"PATH": path})
+    return parse_read(done.stdout.partition(b"\n")[2], reader)
+
+
+@pytest.mark.parametrize("reader", [Reader.SHA256, Reader.CRC])
+def test_each_difference_between_two_trees_makes_another_digest(folder, reader):
     made = folder / "tree"
     made.mkdir()
     (made / "a").write_bytes(b"12")
     (made / "b").write_bytes(b"34")
     (made / "link").symlink_to("a")
-    seen = [digest()]
+    seen = [read_there(made, reader).digest]
     for change in (
         lambda: (made / "a").write_bytes(b"21"),
         lambda: ((made / "a").write_bytes(b"213"), (made / "b").write_bytes(b"4")),
         lambda: (made / "a").chmod(0o600),
+        lambda: made.chmod(0o700),
         lambda: ((made / "link").unlink(), (made / "link").symlink_to("b")),
         lambda: (made / "b").rename(made / "c"),
         (made / "folder").mkdir,
@@ -354,27 +412,22 @@ def test_each_difference_between_two_trees_makes_another_digest(here, folder, re
         (made / "line\nbreak").touch,
     ):
         change()
-        seen.append(digest())
+        seen.append(read_there(made, reader).digest)
     assert len(set(seen)) == len(seen)
-    assert digest() == seen[-1]
+    assert read_there(made, reader).digest == seen[-1]
 
 
-def test_a_digest_is_the_same_with_openssl_and_without(here, tree, folder):
+def test_contents_are_the_same_with_openssl_and_without(tree, folder):
     (tree / "line\nbreak").touch()
     programs = folder / "programs"
     programs.mkdir()
-    for name in ("sh", "find", "sort", "sed", "xargs", "cat", "sha256sum"):
+    for name in ("sh", "find", "uname", "tar", "xargs", "cksum", "sha256sum"):
         (programs / name).symlink_to(shutil.which(name))
-    command = sending._digest_command(str(tree), "sha256")
-    found = {
-        here.run(replace(command, environment={"PATH": path})).text.split()[0]
-        for path in (os.environ["PATH"], str(programs))
-    }
-    assert len(found) == 1
-    listing = sending._DIGEST.rpartition("} |")[0] + "}"
-    listed = here.run(replace(command, argv=("sh", "-c", listing, "sh", str(tree), "sha256"))).stdout
-    assert hashlib.sha256((tree / "bin" / "program").read_bytes()).hexdigest().encode() in listed
-    assert found == {hashlib.sha256(listed).hexdigest()}
+    found = [read_there(tree, Reader.SHA256, path) for path in (os.environ["PATH"], str(programs))]
+    assert found[0] == found[1]
+    expected = hashlib.sha256((tree / "bin" / "program").read_bytes()).hexdigest().encode()
+    (line,) = [line for line in found[0].lines if line.startswith(b"bin/program\0")]
+    assert line.endswith(b"\0" + expected)
 
 
 # --------------------------------------------------------------------------------------------- single files

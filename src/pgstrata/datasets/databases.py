@@ -157,7 +157,7 @@ class DatabaseDatasets:
         return self.clone(dataset, name, folder, wal)
 
     def discarding(self, clone: Clone) -> Steps[None]:
-        """In one step."""
+        """Discard in one step."""
         yield from ()
         self.discard(clone)
 

@@ -1,96 +1,75 @@
 """A folder of this machine, sent to another one: installed servers, datasets; and single files of the user's.
 
-What is sent, and where it lies over there, belongs to whoever sends it.
+What is sent, and where it lies over there, belongs to whoever sends it. `contents` has what is compared.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Final
 
 from pgstrata.errors import HostFileError, HostNotFitError, PgstrataError
 from pgstrata.hosts import failures
 from pgstrata.hosts.account import UserAccount
-from pgstrata.hosts.elf import foreign_architecture
-from pgstrata.hosts.lanes import wait_for
-from pgstrata.hosts.local_process import kill_group, start
+from pgstrata.hosts.contents import FIND, Contents, Listing, Reader, parse_contents, parse_listing, parse_read
+from pgstrata.hosts.elf import HEADER, foreign_architecture
+from pgstrata.hosts.local_process import holding
+from pgstrata.hosts.pipes import Started, hear, started
 from pgstrata.hosts.ssh import SshHost
-from pgstrata.ports.host import Command, Completed, Host, StopSignal
-from pgstrata.ports.steps import Steps, finish
+from pgstrata.hosts.transport import quote
+from pgstrata.ports.host import Command, Host
+from pgstrata.system.reading import read_head
 
-_LONG: Final = 7200.0
-_LAST_WORDS: Final = 65536
+_FIRST_CONTACT: Final = 60.0
 _CONNECTION_FAILED: Final = 255
 _PIPE: Final = 1 << 20
+_SHOWN: Final = 5
 
-# What is not there has its name said; then the architecture.
-_SURVEY: Final = """
-for program in cksum find sed sha256sum sort tar xargs; do
-    command -v "$program" >/dev/null 2>&1 || echo "missing $program"
+# openssl uses the instructions that CPUs have for SHA-256, which sha256sum often does not.
+_CHOOSE: Final = """
+sum=cksum
+if [ "$reader" = sha256 ]; then
+    sum=sha256sum
+    if command -v openssl >/dev/null 2>&1; then sum='openssl dgst -sha256 -r'; fi
+fi
+"""
+
+# Reads the files whose names it gets.
+_SUM: Final = f"reader=$1{_CHOOSE}exec xargs -0 -r $sum"
+
+# A session begins slowly, so it is begun before anything else is known. Its first line has the mark, by which it is
+# told from what a login says, the architecture, and the names of missing programs. Then it waits for a line that says
+# that the folder is there, what to do and how to read it. `read` takes no byte of what follows that line.
+_RECEIVE: Final = f"""
+export LC_ALL=C
+missing=
+for program in cksum find sha256sum tar xargs; do
+    command -v "$program" >/dev/null 2>&1 || missing="$missing $program"
 done
-echo "machine $(uname -m)"
-"""
-
-# The size in bytes with the path, then names in bin/, each ended by a NUL; then a line with the first bytes of each of
-# these: three processes, not three for each. The size is found meanwhile.
-_LOOK: Final = r"""
-export LC_ALL=C
-{
-    cd -- "$1/bin" 2>/dev/null || exit 0
-    set -- -L . -maxdepth 1 -type f -size +19c
-    find "$@" -printf '%f\0' | sort -z
-    find "$@" -printf '%f\0' | sort -z | xargs -0 -r head -q -c 20 -- | od -An -v -w20 -tx1
-} | { du -sb0 -- "$1" && cat; }
-"""
-
-# A session begins slowly, so it is begun before the folder is there. The first line that it gets says that the folder
-# is there and empty, and how it is read in the end. `read` takes no byte of what follows that line.
-_UNPACK: Final = r"""
-IFS= read -r reader && [ -n "$reader" ] || exit 1
+echo "$2 $(uname -m)$missing"
+IFS=' ' read -r task reader && [ -n "$reader" ] || exit 1
 cd -- "$1" || exit
-tar -b 512 --no-same-owner -xpf - || exit
+if [ "$task" = unpack ]; then
+    tar -b 512 --no-same-owner -xpf - || exit
+fi
 [ "$reader" != none ] || exit 0
-set -- "$1" "$reader"
+find . {quote(*FIND)} || exit
+{_CHOOSE}
+find . -type f -print0 | xargs -0 -r $sum
 """
-
-# One sum for kinds, modes, sizes, links and names of all, and for sums of contents in the order of names; a file that
-# cannot be read has none. openssl uses the instructions that CPUs have for SHA-256, which sha256sum often does not;
-# both print a sum before the name of a file. The names are listed while contents are read.
-_DIGEST: Final = r"""
-export LC_ALL=C
-cd -- "$1" || exit
-sum=sha256sum
-command -v openssl >/dev/null 2>&1 && sum='openssl dgst -sha256 -r'
-if [ "$2" = sha256 ]; then
-    find . -type f -print0 | sort -z | xargs -0 -r $sum 2>&1 | sed -n 's/^\\\{0,1\}\([0-9a-f]\{64\}\) .*/\1/p'
-else
-    find . -type f -print0 | sort -z | xargs -0 -r cksum 2>&1
-fi | {
-    find . -type f -printf '%y %m %s %p\0' -o -printf '%y %m %l %p\0' | sort -z
-    cat
-} | $sum
-"""
-_SHA256: Final = "sha256"
-_CRC: Final = "crc"
-_NOTHING: Final = "none"
-
-# What is larger, which no installation is, has its contents checked by POSIX's CRC of each file: on CPUs without
-# instructions for it, SHA-256 would take half as long again as sending. ssh itself lets nobody change the contents on
-# their way; what is left are accidents.
-_THOROUGH: Final = 256 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentTree:
-    """A tree that is over there, `bytes` as du counts them; `sent` is False where it was there already.
+    """A tree that is over there, `bytes` those of its files; `sent` is False where it was there already.
 
-    `digest` is the SHA-256 of all its names, kinds, modes and sizes, and of its contents or their checksums.
+    `digest` is the SHA-256 of all its names, kinds, modes and sizes, and of the checksums of its contents.
     """
 
     digest: str
@@ -102,7 +81,8 @@ def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> Sen
     """Send a folder, so that it is there with all that is in it, or not at all; redone from the start if it was cut.
 
     It goes to a name beside `target_path` (a path in a folder of pgstrata's own), is read there and compared with what
-    is here, and only then renamed. What lies at `target_path` already is compared, and never replaced.
+    is here, and only then renamed. What lies at `target_path` already is compared, and never replaced. Nothing waits
+    for the disk over there: what a crash of that machine damages is found by the next comparison.
 
     Args:
         source: a host that is this machine; its user must be able to read all of `path`.
@@ -121,18 +101,18 @@ def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> Sen
     folder, _, name = target_path.rpartition("/")
     part = f"{folder}/.{name}.part"
     try:
-        with _looking(source, path) as look, _receiving(target, part) as receiver:
-            size = _require_fit(target, look)
-            _require_room(target, target_path, size)
+        with _receiving(target, part) as receiver, _reading(source, path) as reading:
+            _require_fit(receiver, reading)
+            _require_room(target, target_path, reading.listing.size)
             target.remove_tree(part)
             target.make_folder(part)
-            digest = _send(source, receiver, path, _reader_for(size))
+            digest = _send(receiver, reading)
         target.rename(part, target_path)
     except BaseException:
         with suppress(PgstrataError):
             target.remove_tree(part)
         raise
-    return SentTree(digest=digest, bytes=size, sent=True)
+    return SentTree(digest=digest, bytes=reading.listing.size, sent=True)
 
 
 def _require_room(target: Host, path: str, size: int) -> None:
@@ -156,182 +136,167 @@ def send_file(source: Host, target: SshHost, path: str, folder: str) -> str:
         DiskFullError: there is no room.
         HostLostError, CommandFailedError: it was cut; tar failed.
     """
-    _survey(target)
-    size = int(source.run(Command(argv=("du", "-Lsb", "--", path))).text.split()[0])
-    _require_room(target, folder, size)
-    parent, _, name = path.rpartition("/")
-    options = ("-C", parent or "/", "-b", "512", "--mode=u+rwX", "-hcf", "-")
-    packing = Command(argv=("tar", *options, "--", name))
-    with _receiving(target, folder) as receiver, receiver.feeding(source, packing, _NOTHING) as packed:
-        receiver.finish()
-        packed.finish(packing, source)
+    with _receiving(target, folder) as receiver:
+        size = int(source.run(Command(argv=("du", "-Lsb", "--", path))).text.split()[0])
+        receiver.greet()
+        _require_room(target, folder, size)
+        parent, _, name = path.rpartition("/")
+        options = ("-C", parent or "/", "-b", "512", "--mode=u+rwX", "-hcf", "-")
+        packing = Command(argv=("tar", *options, "--", name))
+        with receiver.feeding(packing, UserAccount.load(source.user), Reader.NOTHING) as packed:
+            receiver.finish("tar")
+            packed.finish("tar", source.name)
     return f"{folder}/{name}"
 
 
-def _survey(target: Host) -> str:
-    """What `uname -m` says over there; HostNotFitError for programs that are missing."""
-    lines = target.run(Command(argv=("sh", "-c", _SURVEY))).text.splitlines()
-    for line in lines:
-        if line.startswith("missing "):
-            raise failures.program_missing(line.removeprefix("missing "), host=target.name)
-    return lines[-1].removeprefix("machine ")
+def _require_fit(receiver: _Receiver, reading: _Reading) -> None:
+    """HostNotFitError if that host lacks programs, or cannot run those in bin/."""
+    machine = receiver.greet()
+    for program in reading.listing.programs:
+        if built_for := foreign_architecture(reading.head(program), machine):
+            path = f"{reading.path}/{os.fsdecode(program)}"
+            what = f"{path} is a program for {built_for}, and that host is {machine}"
+            remedy = f"name a server that was built for {machine}, such as one that is installed there"
+            raise HostNotFitError(what, where=receiver.target.name, remedy=remedy)
+
+
+def _compare(source: Host, target: SshHost, path: str, target_path: str) -> SentTree:
+    """What is there already, read on both sides at once; HostFileError if it is something else."""
+    with _receiving(target, target_path) as receiver, _reading(source, path) as reading:
+        _require_fit(receiver, reading)
+        receiver.tell("read", reading.reader)
+        receiver.finish("find", beside=(reading.summed,))
+        digest, differences = _compare_contents(receiver, reading)
+    if differences:
+        where = f"{target.name}:{target_path}"
+        remedy = "remove it if pgstrata sent it there and something has changed it since"
+        raise HostFileError("there is something else already", where=where, remedy=remedy, details=differences)
+    return SentTree(digest=digest, bytes=reading.listing.size, sent=False)
+
+
+def _send(receiver: _Receiver, reading: _Reading) -> str:
+    """Send and compare; the digest."""
+    packing = Command(argv=("tar", "-C", reading.path, "-b", "512", "-cf", "-", "."))
+    with receiver.feeding(packing, reading.user, reading.reader) as packed:
+        receiver.finish("tar", beside=(reading.summed,))
+        packed.finish("tar", reading.host)
+    digest, differences = _compare_contents(receiver, reading)
+    if differences:
+        where = f"{receiver.target.name}:{receiver.folder}"
+        remedy = "see that nothing changes it meanwhile, then give the same command again"
+        raise HostFileError("what arrived is not what was sent", where=where, remedy=remedy, details=differences)
+    return digest
+
+
+def _compare_contents(receiver: _Receiver, reading: _Reading) -> tuple[str, tuple[str, ...]]:
+    """The digest of what is here, and what differs over there: nothing if both are the same."""
+    here = reading.contents()
+    there = parse_read(bytes(receiver.session.said), reading.reader)
+    if here is None or there is None:
+        return "", ("a file was not read",)
+    paths = here.differing(there)[:_SHOWN]
+    return here.digest, tuple(f"{(os.fsdecode(path) or '.')!r} differs" for path in paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
-    """A look at a folder here, begun while other things are done."""
+class _Reading:
+    """A folder of this machine that was listed, and whose files are read by `summed`, in the order of the listing."""
 
     path: str
-    steps: Steps[Completed]
+    host: str
+    user: UserAccount
+    listing: Listing
+    reader: Reader
+    summed: Started
+
+    def head(self, name: bytes) -> bytes:
+        """The first bytes of a file; nothing of what cannot be read, or is not one."""
+        with self.user.acting(), suppress(OSError):
+            return read_head(f"{self.path}/{os.fsdecode(name)}", HEADER)
+        return b""
+
+    def contents(self) -> Contents | None:
+        """Wait until all files are read; None if one could not be."""
+        hear((self.summed,), lambda: False)
+        self.summed.finish("xargs", self.host)
+        return parse_contents(self.listing, bytes(self.summed.said), self.reader)
 
 
 @contextmanager
-def _looking(source: Host, path: str) -> Iterator[_Look]:
-    with closing(source.running(Command(argv=("sh", "-c", _LOOK, "sh", path)))) as steps:
-        next(steps)
-        yield _Look(path=path, steps=steps)
-
-
-def _require_fit(target: Host, look: _Look) -> int:
-    """Bytes of a folder as du counts them; HostNotFitError if that host lacks programs, or cannot run those in bin/."""
-    machine = _survey(target)
-    size, *names, headers = finish(look.steps).text.split("\0")
-    for program, header in zip(names, headers.splitlines(), strict=False):  # one may have gone meanwhile
-        if built_for := foreign_architecture(bytes.fromhex(header), machine):
-            what = f"{look.path}/bin/{program} is a program for {built_for}, and that host is {machine}"
-            remedy = f"name a server that was built for {machine}, such as one that is installed there"
-            raise HostNotFitError(what, where=target.name, remedy=remedy)
-    return int(size.split()[0])
-
-
-def _reader_for(size: int) -> str:
-    return _SHA256 if size < _THOROUGH else _CRC
-
-
-def _digest_command(path: str, reader: str) -> Command:
-    return Command(argv=("sh", "-c", _DIGEST, "sh", path, reader))
-
-
-def _digest_in(said: str) -> str:
-    """openssl and sha256sum print the digest first, then a name for what they have read."""
-    return said.partition(" ")[0].strip()
-
-
-def _compare(source: Host, target: Host, path: str, target_path: str) -> SentTree:
-    """What is there already, read on both sides at once; HostFileError if it is something else."""
-    with _looking(source, path) as look:
-        size = _require_fit(target, look)
-    reader = _reader_for(size)
-    with closing(source.running(_digest_command(path, reader), timeout=_LONG)) as summing:
-        next(summing)
-        there = _digest_in(target.run(_digest_command(target_path, reader), timeout=_LONG).text)
-        here = _digest_in(finish(summing).text)
-    if here != there:
-        remedy = "remove it if pgstrata sent it there and something has changed it since"
-        raise HostFileError("there is something else already", where=f"{target.name}:{target_path}", remedy=remedy)
-    return SentTree(digest=here, bytes=size, sent=False)
-
-
-def _send(source: Host, receiver: _Receiver, path: str, reader: str) -> str:
-    """Send and compare; the digest."""
-    packing = Command(argv=("tar", "-C", path, "-b", "512", "-cf", "-", "."))
-    # Here the sum is made meanwhile, where sending leaves the CPU time for it.
-    summing = Command(argv=("nice", "-n", "19", *_digest_command(path, reader).argv))
-    with (
-        receiver.feeding(source, packing, reader) as packed,
-        _started(summing, UserAccount.load(source.user)) as summed,
-    ):
-        there = _digest_in(receiver.finish())
-        packed.finish(packing, source)
-        here = _digest_in(summed.finish(summing, source))
-    if here != there:
-        remedy = "see that nothing changes it meanwhile, then give the same command again"
-        where = f"{receiver.target.name}:{receiver.folder}"
-        raise HostFileError("what arrived is not what was sent", where=where, remedy=remedy)
-    return here
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Started:
-    """A process of this machine; what it complains about goes into a file, so that it never waits for a reader."""
-
-    child: subprocess.Popen[bytes]
-    errors: IO[bytes]
-
-    def finish(self, command: Command, host: Host) -> str:
-        """Wait for its end; what it said, which a pipe holds. CommandFailedError, DiskFullError if it failed."""
-        try:
-            code = wait_for(self.child, _LONG)
-        except subprocess.TimeoutExpired:
-            raise failures.command_overdue(command, _LONG, b"", host=host.name) from None
-        if code:
-            self.errors.seek(max(0, self.errors.seek(0, os.SEEK_END) - _LAST_WORDS))
-            completed = Completed(code=code, stdout=b"", stderr=self.errors.read())
-            raise failures.command_failed(command, completed, host=host.name)
-        return "" if self.child.stdout is None else self.child.stdout.read().decode("utf-8", "replace")
+def _reading(source: Host, path: str) -> Iterator[_Reading]:
+    """List a folder, and begin to read its files where the CPU has time for it."""
+    user = UserAccount.load(source.user)
+    with started(Command(argv=("find", "-H", path, *FIND)), user) as found:
+        hear((found,), lambda: False)
+        found.finish("find", source.name)
+    listing = parse_listing(bytes(found.said))
+    # Programs will be run. Of data, ssh itself lets nobody change the contents on their way, and a CRC finds accidents;
+    # SHA-256 would take a fifth of the CPU time of sending.
+    reader = Reader.SHA256 if listing.programs else Reader.CRC
+    summing = Command(argv=("nice", "-n", "19", "sh", "-c", _SUM, "sh", reader), folder=path)
+    names = b"".join(b"./%b\0" % name for name in listing.files)
+    with holding(names) as stdin, started(summing, user, stdin=stdin) as summed:
+        yield _Reading(path=path, host=source.name, user=user, listing=listing, reader=reader, summed=summed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Receiver:
-    """A session over there that unpacks into `folder` what comes through `pipe`, and then reads it."""
+    """A session over there that unpacks into `folder` what comes through `pipe`, and reads it."""
 
     target: SshHost
     folder: str
-    session: _Started
+    session: Started
     pipe: IO[bytes]
+    greeting: re.Pattern[bytes]
+
+    def greet(self) -> str:
+        """What `uname -m` says over there. HostNotFitError for programs that are missing, HostLostError."""
+        said, name = self.session.said, self.target.name
+        try:
+            hear((self.session,), lambda: self.greeting.search(said) is not None, timeout=_FIRST_CONTACT)
+        except TimeoutError:
+            raise failures.command_overdue(Command(argv=("sh",)), _FIRST_CONTACT, b"", host=name) from None
+        greeted = self.greeting.search(bytes(said))
+        if greeted is None:
+            self.finish("sh")
+            raise self.session.failed("sh", name)
+        del said[: greeted.end()]
+        machine, *missing = greeted[1].decode("utf-8", "replace").split()
+        if missing:
+            raise failures.program_missing(missing[0], host=name)
+        return machine
+
+    def tell(self, task: str, reader: Reader) -> None:
+        """Say that the folder is there, whether to unpack, and how to read it."""
+        with suppress(BrokenPipeError):  # the session has ended, which says why
+            self.pipe.write(f"{task} {reader}\n".encode())
 
     @contextmanager
-    def feeding(self, source: Host, packing: Command, reader: str) -> Iterator[_Started]:
+    def feeding(self, packing: Command, user: UserAccount, reader: Reader) -> Iterator[Started]:
         """Start a tar here whose output goes there. The folder is there and empty; `reader` reads it in the end."""
-        with suppress(BrokenPipeError):  # the session has ended, which says why
-            self.pipe.write(f"{reader}\n".encode())
-        with _started(packing, UserAccount.load(source.user), stdout=self.pipe.fileno()) as packed:
+        self.tell("unpack", reader)
+        with started(packing, user, stdout=self.pipe.fileno()) as packed:
             self.pipe.close()  # or tar over there would never hear that nothing more comes
             yield packed
 
-    def finish(self) -> str:
-        """Wait until all is unpacked and read there; what the session said of it."""
-        if wait_for(self.session.child) == _CONNECTION_FAILED:
+    def finish(self, program: str, *, beside: Sequence[Started] = ()) -> None:
+        """Wait until the session has ended, and hear others meanwhile; `program` is what may have failed in it."""
+        hear((self.session, *beside), lambda: not self.session.speaking)
+        if self.session.wait() == _CONNECTION_FAILED:
             self.target.clock()  # raises what has happened, if the connection is gone
-        return self.session.finish(Command(argv=("tar",)), self.target)
+        self.session.finish(program, self.target.name)
 
 
 @contextmanager
 def _receiving(target: SshHost, folder: str) -> Iterator[_Receiver]:
-    """A session over there that waits to unpack something; it ends when nothing comes."""
+    """A session over there that waits to be told what to do with a folder; it ends when nothing comes."""
     ends = os.pipe()
     with os.fdopen(ends[0], "rb", 0) as outlet, os.fdopen(ends[1], "wb", 0) as pipe:
         with suppress(PermissionError):  # the user's share of large pipes is used up
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
-        words = target.session(("sh", "-c", _UNPACK + _DIGEST, "sh", folder))
-        with _started(Command(argv=words), UserAccount.load(None), stdin=outlet.fileno()) as session:
+        mark = secrets.token_hex(8)
+        greeting = re.compile(rb"%b ([^\n]+)\n" % mark.encode())
+        words = target.session(("sh", "-c", _RECEIVE, "sh", folder, mark))
+        with started(Command(argv=words), UserAccount.load(None), stdin=outlet.fileno()) as session:
             outlet.close()  # or tar here would never hear that nobody reads any more
-            yield _Receiver(target=target, folder=folder, session=session, pipe=pipe)
-
-
-@contextmanager
-def _started(
-    command: Command, user: UserAccount, *, stdin: int = subprocess.DEVNULL, stdout: int = subprocess.PIPE
-) -> Iterator[_Started]:
-    """Start a program as a user of this machine; what still runs in the end is killed."""
-    with tempfile.TemporaryFile() as errors:
-        try:
-            child = start(
-                command,
-                user,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=errors.fileno(),
-                on_parent_death=StopSignal.KILL,
-            )
-        except FileNotFoundError as error:
-            raise failures.program_missing(command.argv[0], host="local") from error
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise failures.program_refused(command.argv[0], reason, host="local", user=user.name) from error
-        with child:
-            try:
-                yield _Started(child=child, errors=errors)
-            finally:
-                if child.poll() is None:  # only what has failed still runs
-                    kill_group(child.pid)
+            yield _Receiver(target=target, folder=folder, session=session, pipe=pipe, greeting=greeting)
