@@ -203,6 +203,13 @@ def foreign():
         (folder / "foreign/postgresbench/neon/results/neon_4cpu_16gb_6849.json").read_bytes(),
         b'[{"commit": "a", "tps": 1}, {"commit": "b", "tps": 2}]',
         *(file.read_bytes() for file in sorted(folder.glob("sysbench/*/point-select*/output.txt"))[:1]),
+        b"".join(
+            b"[pod/%d/c] 2026-05-01T10:00:07Z %s\n" % (number % 2, line)
+            for number, line in enumerate((folder / "foreign/pgbench/9.4.14.txt").read_bytes().splitlines() * 2)
+        ),
+        b"Hammerdb Log @ Fri Jul 05 09:55:26 BST 2019\nVuser 1:Executing Query 14 (1 of 22)\n"
+        b"Vuser 1:query 14 completed in 7.868 seconds\nVuser 1:Completed 1 query set(s) in 86 seconds\n"
+        b'Vuser 1:Geometric mean of query times returning rows (22) is "1.92246"\nVuser 1:FINISHED SUCCESS\n' * 2,
     ]
     return texts(samples + corpus("foreign"))
 

@@ -292,9 +292,19 @@ def test_the_report_of_a_job_of_hammerdb():
     assert result.measurements == {"new_orders": 100200, "tpm": 230460}
     assert (result.started.isoformat(), result.seconds) == ("2026-02-03T04:05:06+00:00", 420)
     assert (result.said["version"], result.said["users"], result.said["warehouses"]) == ("18.4", "8", "50")
-    queries = {"type": "tproc_h_result", "queries": 22, "query_sets": 1, "geomean_seconds": 0.25}
-    other = read("hammerdb", job_report("TPROC-H", {"scale_factor": 1}, queries))
-    assert other.unusable == ((0, "it is of TPROC-H, and NOPM of TPROC-C is read"),)
+    nothing = read("hammerdb", job_report("TPROC-C", config, {"type": "tproc_c_result", "nopm": None}))
+    what = "it has no result of TPROC-C: neither NOPM nor the mean of query times"
+    assert nothing.unusable == ((0, what),)
+
+
+def test_the_report_of_a_job_of_tproc_h():
+    queries = {"type": "tproc_h_result", "queries": 22, "query_sets": 1, "geomean_seconds": 0.25, "nopm": None,
+               "total_query_time_seconds": 12.5}  # fmt: skip
+    found = read("hammerdb", job_report("TPROC-H", {"scale_factor": 10, "rampup_minutes": None}, queries))
+    (result,) = found.results
+    assert result.measurements == {"power": 14400, "query_geomean_seconds": 0.25, "query_total_seconds": 12.5}
+    assert (result.said["scale"], result.said["queries"], result.said["query sets"]) == ("10", "22", "1")
+    assert found.lower == {"query_geomean_seconds", "query_total_seconds"}
 
 
 def test_a_log_of_hammerdb_has_the_time_of_each_start():

@@ -5,6 +5,7 @@ import io
 import os
 import subprocess
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -82,6 +83,14 @@ class Tree:
 @pytest.fixture
 def repository():
     return Tree
+
+
+@pytest.fixture
+def entered():
+    """A folder that everybody may enter: pytest's own are closed."""
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="pgstrata-test-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 def completed(command: Command, code: int = 0, stdout: str = "", stderr: str = "") -> Completed:

@@ -14,19 +14,8 @@ from pgstrata.report.commands.bisect import render_bisection
 from pgstrata.servers.commits import Repository
 from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
+from small_source import makefile, write_program, write_source
 
-# What PostgreSQL's own does as far as it matters: it knows a prefix and is installed below DESTDIR.
-CONFIGURE = """#!/bin/sh
-for word; do case $word in --prefix=*) prefix=${word#--prefix=};; esac; done
-echo "prefix=$prefix" > src/Makefile.global
-"""
-MAKEFILE = """include src/Makefile.global
-all:
-\t@echo compiled
-install:
-\tmkdir -p $(DESTDIR)$(prefix)/share && cp -r bin $(DESTDIR)$(prefix)/ && cp speed $(DESTDIR)$(prefix)/share/
-\techo bki > $(DESTDIR)$(prefix)/share/postgres.bki
-"""
 EXPERIMENT = """
 question = "Which commit?"
 [common]
@@ -43,14 +32,9 @@ BROKEN = "all:\n\t@echo 'main.c:7: error: no such thing' >&2; false\n"
 @pytest.fixture
 def tree(tmp_path, installation, repository):
     folder = installation(tmp_path / "repo", programs=("initdb", "pg_ctl"))
-    for name in ("src/backend/parser", "contrib/pg_prewarm"):
-        (folder / name).mkdir(parents=True)
-    (folder / "configure").write_text(CONFIGURE)
-    (folder / "configure").chmod(0o755)
-    (folder / "contrib/pg_prewarm/Makefile").write_text("all install:\n\t@true\n")
-    (folder / "src/backend/parser/gram.c").write_text("/* made by bison */")
+    write_source(folder)
     made = repository(folder)
-    made.commit("The first", Makefile=MAKEFILE, speed="100")
+    made.commit("The first", Makefile=makefile("speed"), speed="100")
     return made
 
 
@@ -63,9 +47,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def file(tmp_path):
-    compiler = tmp_path / "some-cc"
-    compiler.write_text('#!/bin/sh\necho "cc 12.2.0"\n')
-    compiler.chmod(0o755)
+    compiler = write_program(tmp_path / "some-cc")
     path = tmp_path / "experiment.toml"
     path.write_text(EXPERIMENT.format(compiler=compiler))
     return path
@@ -98,7 +80,7 @@ def find(tree, file, folder, measure, text=None):
 
 def test_the_commit_is_found_past_one_that_cannot_be_built(tree, file, cache, tmp_path):
     tree.commit("Break it", Makefile=BROKEN)
-    tree.commit("Mend it", Makefile=MAKEFILE)
+    tree.commit("Mend it", Makefile=makefile("speed"))
     guilty = tree.commit("Make it slower", speed="90")
     tree.commit("Something else", note="")
     before = tree.state()
@@ -117,7 +99,7 @@ def test_the_commit_is_found_past_one_that_cannot_be_built(tree, file, cache, tm
 
 def test_a_broken_commit_beside_the_guilty_one_leaves_both(tree, file, cache, tmp_path):
     broken = tree.commit("Break it", Makefile=BROKEN, speed="90")
-    tree.commit("Mend it", Makefile=MAKEFILE)
+    tree.commit("Mend it", Makefile=makefile("speed"))
     found = find(tree, file, tmp_path / "search", BuildingMeasure(cache))
     assert (found.outcome, found.code, found.before, found.after) == (Outcome.RANGE, ExitCode.UNDECIDED, 0, 2)
     assert [step.level for step in found.skipped] == [broken[:12]]

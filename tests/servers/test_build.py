@@ -15,44 +15,23 @@ from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.servers.build import Builder
 from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
+from small_source import COMPILER, CONFIGURE, makefile, write_program, write_source
 
-# What PostgreSQL's own does as far as it matters: it knows a prefix and is installed below DESTDIR.
-CONFIGURE = """#!/bin/sh
-for word; do case $word in --prefix=*) prefix=${word#--prefix=};; CC=*|CFLAGS=*) how="$how $word";; esac; done
-echo "configured with$how" > how
-echo "prefix=$prefix" > src/Makefile.global
-"""
-MAKEFILE = """include src/Makefile.global
-all:
-\t@echo compiled
-install:
-\tmkdir -p $(DESTDIR)$(prefix)/share && cp -r bin $(DESTDIR)$(prefix)/ && cp how $(DESTDIR)$(prefix)/share/
-\techo bki > $(DESTDIR)$(prefix)/share/postgres.bki
-"""
-EXTENSION = "all install:\n\t@true\n"
-COMPILER = '#!/bin/sh\necho "cc ${0##*/} 12.2.0"\n'
+MAKEFILE = makefile("how")
 
 
 @pytest.fixture
 def tree(tmp_path, installation):
     """A source tree whose make installs the small installation that it brings."""
     folder = installation(tmp_path / "source", programs=("initdb", "pg_ctl"))
-    for name in ("src/backend/parser", "contrib/pg_prewarm"):
-        (folder / name).mkdir(parents=True)
-    (folder / "configure").write_text(CONFIGURE)
-    (folder / "configure").chmod(0o755)
+    write_source(folder)
     (folder / "Makefile").write_text(MAKEFILE)
-    (folder / "contrib/pg_prewarm/Makefile").write_text(EXTENSION)
-    (folder / "src/backend/parser/gram.c").write_text("/* made by bison */")
     return folder
 
 
 @pytest.fixture
 def compiler(tmp_path):
-    path = tmp_path / "some-cc"
-    path.write_text(COMPILER)
-    path.chmod(0o755)
-    return str(path)
+    return write_program(tmp_path / "some-cc")
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Sources of old versions get what they take, and others are built as ever."""
 
+import os
 import subprocess
 import tarfile
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from pgstrata.errors import UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.servers.old_sources import Needs, needs_of, parse_major
-from pgstrata.servers.recipes import BuildRecipe, System
+from pgstrata.servers.recipes import PARSER_FILE, BuildRecipe, System, programs_of
 from pgstrata.servers.tree import BuildUser, find_source
 
 CAPTURES = Path(__file__).parent.parent / "captures" / "pg_config"
@@ -102,6 +103,54 @@ def test_a_tarball_that_is_replaced_while_it_is_read_is_refused(tmp_path):
     write("meson.build")
     with pytest.raises(UsageError, match="replaced by another one"):
         source.text("configure")
+
+
+@pytest.mark.parametrize("name", ["config.status", "src/Makefile.global"])
+def test_a_tarball_of_a_configured_tree_is_refused_as_its_folder_is(tmp_path, name):
+    tree = tmp_path / "pg"
+    (tree / name).parent.mkdir(parents=True, exist_ok=True)
+    (tree / "configure").write_text(HEAD)
+    source = tmp_path / "source.tar.bz2"
+
+    def packed():
+        with tarfile.open(source, "w:bz2") as tar:
+            tar.add(tree, "./pg")
+        return find_source(LocalHost(), str(source), BuildUser(host=LocalHost()))
+
+    packed().require()
+    (tree / name).write_text("made by configure\n")
+    with pytest.raises(UsageError, match=f"configured in place: it holds {name}") as refused:
+        packed().require()
+    assert "make distclean" in refused.value.remedy
+    assert packed().holds() == {"configure"}
+
+
+def test_a_release_tarball_is_built_without_what_makes_its_scanners(tmp_path):
+    """It has them ready, and no flex may make them anew: make compares their times."""
+    tree = tmp_path / "postgresql-9.1.24"
+    parser = tree / "src" / "backend" / "parser"
+    parser.mkdir(parents=True)
+    (tree / "configure").write_text(f"{HEAD}PACKAGE_VERSION='9.1.24'\n")
+    for number, name in enumerate(("scan.l", "scan.c", "gram.y", "gram.c")):
+        (parser / name).write_text(name)
+        os.utime(parser / name, (1_480_000_000 + number, 1_480_000_000 + number))
+    source = tmp_path / "postgresql-9.1.24.tar.bz2"
+    with tarfile.open(source, "w:bz2") as tar:
+        tar.add(tree, tree.name)
+    found = find_source(LocalHost(), str(source), BuildUser(host=LocalHost()))
+    held = found.holds()
+    assert held == {"configure", "src/backend/parser/gram.c"}
+    assert programs_of(System.CONFIGURE, held) == ("make", "perl")
+    recipe = BuildRecipe(
+        system=System.CONFIGURE, compiler="gcc", flags="", scans=PARSER_FILE not in held,
+        needs=needs_of(parse_major(found.text("configure"))),
+    )  # fmt: skip
+    steps = recipe.steps("/p", "/tree", "/stage", "/objects", 2)
+    assert not any("sed" in step or "FLEX=flex" in step for step in steps)
+    found.copy(tmp_path / "copy")
+    copied = tmp_path / "copy" / "src" / "backend" / "parser"
+    assert (copied / "scan.c").stat().st_mtime == 1_480_000_001
+    assert (copied / "gram.c").stat().st_mtime > (copied / "gram.y").stat().st_mtime
 
 
 @pytest.mark.parametrize(

@@ -10,31 +10,15 @@ from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
 from pgstrata.servers.tree import BuildUser, find_source
-
-# What PostgreSQL's own does as far as it matters: it knows a prefix and is installed below DESTDIR.
-CONFIGURE = """#!/bin/sh
-for word; do case $word in --prefix=*) prefix=${word#--prefix=};; esac; done
-echo "prefix=$prefix" > src/Makefile.global
-"""
-MAKEFILE = """include src/Makefile.global
-all:
-install:
-\tmkdir -p $(DESTDIR)$(prefix)/share && cp -r bin $(DESTDIR)$(prefix)/ && cp speed $(DESTDIR)$(prefix)/share/
-\techo bki > $(DESTDIR)$(prefix)/share/postgres.bki
-"""
+from small_source import makefile, write_program, write_source
 
 
 @pytest.fixture
 def tree(tmp_path, installation, repository):
     folder = installation(tmp_path / "src" / "pg", programs=("initdb", "pg_ctl"))
-    for name in ("src/backend/parser", "contrib/pg_prewarm"):
-        (folder / name).mkdir(parents=True)
-    (folder / "configure").write_text(CONFIGURE)
-    (folder / "configure").chmod(0o755)
-    (folder / "contrib/pg_prewarm/Makefile").write_text("all install:\n\t@true\n")
-    (folder / "src/backend/parser/gram.c").write_text("/* made by bison */")
+    write_source(folder)
     made = repository(folder)
-    made.commit("The first", Makefile=MAKEFILE, speed="100")
+    made.commit("The first", Makefile=makefile("speed"), speed="100")
     made.git("tag", "REL_1")
     made.commit("The second", speed="90")
     return made
@@ -42,9 +26,7 @@ def tree(tmp_path, installation, repository):
 
 @pytest.fixture
 def resolve(tmp_path):
-    compiler = tmp_path / "some-cc"
-    compiler.write_text('#!/bin/sh\necho "cc 12.2.0"\n')
-    compiler.chmod(0o755)
+    compiler = write_program(tmp_path / "some-cc")
     servers = Servers.make(
         ServerSite(here=LocalHost(), host=LocalHost(), cache=str(tmp_path / "cache"), note=lambda line: None),
         machine="x86_64",
@@ -52,7 +34,7 @@ def resolve(tmp_path):
     )
 
     def make(value):
-        return servers.resolve(ServerSpec(kind=ServerKind.BUILD, value=value, build=(("compiler", str(compiler)),)))
+        return servers.resolve(ServerSpec(kind=ServerKind.BUILD, value=value, build=(("compiler", compiler),)))
 
     return make
 

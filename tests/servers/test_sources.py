@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -188,14 +187,6 @@ def test_a_program_that_is_no_server_has_no_facts():
 # ---------------------------------------------------------------------------------- as root
 
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
-
-
-@pytest.fixture
-def entered():
-    """A folder that everybody may enter: pytest's own are closed."""
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="pgstrata-test-") as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
 
 
 @pytest.mark.root

@@ -2,8 +2,6 @@
 
 import os
 import sys
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -13,14 +11,6 @@ from pgstrata.hosts.shell import ShellHost
 from pgstrata.model.experiment import ServerKind, ServerSpec
 from pgstrata.servers.shelf import ServerSite
 from pgstrata.servers.supply import Servers
-
-
-@pytest.fixture
-def entered():
-    """A folder that everybody may enter: pytest's own are closed."""
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="pgstrata-test-") as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
 
 
 @pytest.fixture(params=["local", "shell", "another user"])

@@ -11,6 +11,7 @@ from pgstrata.importers.documents import read_benchbase, read_postgresbench
 from pgstrata.importers.generators import read_pgbench, read_sysbench
 from pgstrata.importers.hammerdb import read_hammerdb
 from pgstrata.importers.pgbent import read_pgbent
+from pgstrata.importers.prefixes import read_by_stream
 from pgstrata.importers.results import Contents, ReadingTerms
 from pgstrata.importers.tables import read_long, read_otava, read_wide
 
@@ -31,9 +32,9 @@ class Format:
 
 
 FORMATS: Final[Mapping[str, Format]] = {
-    "pgbench": Format(title="output of pgbench", read=read_pgbench, has_logs=True),
-    "sysbench": Format(title="output of sysbench", read=read_sysbench),
-    "hammerdb": Format(title="logs, job results or job reports of HammerDB (TPROC-C)", read=read_hammerdb),
+    "pgbench": Format(title="output of pgbench", read=read_by_stream(read_pgbench), has_logs=True),
+    "sysbench": Format(title="output of sysbench", read=read_by_stream(read_sysbench)),
+    "hammerdb": Format(title="logs, job results or job reports of HammerDB", read=read_by_stream(read_hammerdb)),
     "benchbase": Format(title="summaries of BenchBase (JSON)", read=read_benchbase, ending=".summary.json"),
     "postgresbench": Format(
         title="results of ClickHouse's PostgresBench (JSON)", read=read_postgresbench, ending=".json"

@@ -21,6 +21,7 @@ from pgstrata.sources.seconds import opening_of_seconds
 
 _NO_RESULT: Final = "the file has no result of {}"
 _LONGEST: Final = 160
+_BEGUN: Final = ("progress: ", "starting vacuum", "transaction type: ", "Threads started")
 _SINCE_1970: Final = 1e9
 """Progress reports with larger times count seconds since 1970 (--progress-timestamp)."""
 
@@ -120,7 +121,7 @@ def read_sysbench(text: str, _: ReadingTerms) -> Contents:
     # preparing and cleaning up are no runs, but may have failed
     runs = [each for each in pieces if any(word in each[1] for word in _SYSBENCH_WORDS)]
     if not runs:
-        return Contents(results=(), unusable=((0, "the file has no run of sysbench"),))
+        return Contents(results=(), unusable=((0, "the file has no run of sysbench"),), traceless=True)
     return _read_runs(iter(runs), "sysbench", _read_sysbench_run)
 
 
@@ -180,8 +181,10 @@ def _read_runs(pieces: Iterator[tuple[int, str]], name: str, read: Callable[[str
     results: list[Result] = []
     unusable: list[tuple[int, str]] = []
     lower: set[str] = set()
+    begun = False
     for line, text in pieces:
         refuse_many(len(results) + len(unusable))
+        begun = begun or _has_begun(text, name)
         try:
             run = read(text)
         except ParseError as error:
@@ -194,7 +197,14 @@ def _read_runs(pieces: Iterator[tuple[int, str]], name: str, read: Callable[[str
             lower.update(run.further)
     if not results and not unusable:
         unusable.append((0, "the file is empty"))
-    return Contents(results=tuple(results), unusable=tuple(unusable), lower=frozenset(lower))
+    return Contents(
+        results=tuple(results), unusable=tuple(unusable), lower=frozenset(lower), traceless=not (results or begun)
+    )
+
+
+def _has_begun(text: str, name: str) -> bool:
+    """Whether a text has lines that the tool writes when a run begins or fails."""
+    return any(word in text for word in (*_BEGUN, f"{name}: ", f"{name} "))
 
 
 def _to_result(run: _Run, line: int) -> Result:
@@ -220,8 +230,7 @@ def _why_unusable(run: _Run, text: str, name: str) -> str:
         return ""
     if error:
         return f"the run failed: {error}"
-    begun = run.said or any(word in text for word in ("progress: ", "starting vacuum", "Threads started", f"{name} "))
-    return NOT_FINISHED if begun else _NO_RESULT.format(name)
+    return NOT_FINISHED if run.said or _has_begun(text, name) else _NO_RESULT.format(name)
 
 
 def _to_measurements(run: _Run) -> dict[str, float]:

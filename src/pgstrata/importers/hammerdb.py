@@ -1,19 +1,30 @@
-"""Results of HammerDB (TPROC-C): logs, results of jobs, and reports of jobs as JSON."""
+"""Results of HammerDB (TPROC-C and TPROC-H): logs, results of jobs, and reports of jobs as JSON."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
 from pgstrata.importers.json_text import read_json, to_levels, to_number
-from pgstrata.importers.results import NOT_FINISHED, Contents, ReadingTerms, Result, name_version, refuse_many
+from pgstrata.importers.results import (
+    NOT_FINISHED,
+    Contents,
+    ReadingTerms,
+    Result,
+    name_version,
+    refuse_many,
+    without_trace,
+)
+from pgstrata.importers.tproc_h import GEOMEAN, QueryLog, measure_queries
 from pgstrata.sources.moments import parse_moment
 
 _REPORT: Final = "hammerdb-job-report-v1"
 _MINUTE: Final = 60
 _HEAD: Final = 4096
+_TOTAL: Final = "query_total_seconds"
 
 # System achieved 101005 NOPM from 232149 PostgreSQL TPM; up to HammerDB 3: 60501 SQL Server TPM at 13207 NOPM
 _ACHIEVED: Final = re.compile(
@@ -33,14 +44,25 @@ def read_hammerdb(text: str, _: ReadingTerms) -> Contents:
     head = text[:_HEAD].lstrip()
     if head.startswith("{") and '"schema"' in head and "hammerdb" in head:
         return read_json(text, _of_report)
-    log = _Log()
+    log, queries = _Log(), QueryLog()
     for number, line in enumerate(text.splitlines(), 1):
-        refuse_many(len(log.results) + len(log.unusable))
-        log.read_line(number, line)
+        refuse_many(len(log.results) + len(log.unusable) + len(queries.results) + len(queries.unusable))
+        stamp = _find_stamp(line)
+        log.read_line(number, line, stamp)
+        queries.read_line(number, line, stamp)
     log.end_run()
-    if not log.results and not log.unusable:
-        log.unusable.append((0, "the file has no result of HammerDB's TPROC-C"))
-    return Contents(results=tuple(log.results), unusable=tuple(log.unusable))
+    queries.end_run()
+    results = sorted((*log.results, *queries.results), key=lambda each: each.line)
+    unusable = sorted((*log.unusable, *queries.unusable))
+    if not results and not unusable:
+        return without_trace("HammerDB")
+    return Contents(results=tuple(results), unusable=tuple(unusable), lower=frozenset(queries.lower))
+
+
+def _find_stamp(line: str) -> datetime | None:
+    """The time that a line states before what it says."""
+    found = _LOG.search(line) if " @ " in line else _STAMP.match(line)
+    return parse_moment(found[1].strip()) if found else None
 
 
 @dataclass(slots=True)
@@ -56,7 +78,7 @@ class _Run:
 
 
 class _Log:
-    """Reads a log line by line."""
+    """Reads runs of TPROC-C in a log, line by line."""
 
     def __init__(self) -> None:
         self.results: list[Result] = []
@@ -64,9 +86,8 @@ class _Log:
         self._run = _Run()
         self._stamp: datetime | None = None
 
-    def read_line(self, number: int, line: str) -> None:
-        if found := (_LOG.search(line) if " @ " in line else _STAMP.match(line)):
-            self._stamp = parse_moment(found[1].strip())
+    def read_line(self, number: int, line: str, stamp: datetime | None) -> None:
+        self._stamp = stamp or self._stamp
         if found := _RAMPUP.search(line):
             self.end_run()
             self._begin(number).minutes = int(found[1])
@@ -122,20 +143,31 @@ def _of_report(document: Any) -> Contents:
     if document["schema"] != _REPORT:
         what = f"its schema is {document['schema']}, and {_REPORT} is read"
         return Contents(results=(), unusable=((0, what),))
-    nopm, tpm = to_number(result.get("nopm")), to_number(result.get("tpm"))
-    if nopm is None:
-        what = "it has no result" if job.get("benchmark") == "TPROC-C" else f"it is of {job.get('benchmark')}"
-        return Contents(results=(), unusable=((0, f"{what}, and NOPM of TPROC-C is read"),))
+    measured = _measure_report(result)
+    if not measured:
+        what = f"it has no result of {job.get('benchmark') or 'a benchmark'}: neither NOPM nor the mean of query times"
+        return Contents(results=(), unusable=((0, what),))
     config, system = document.get("benchmark_config") or {}, document.get("system") or {}
     said = to_levels({
         "database": job.get("database"), "users": result.get("active_virtual_users"),
-        "warehouses": config.get("warehouses"), "client version": job.get("hdb_version"),
+        "warehouses": config.get("warehouses"), "scale": config.get("scale_factor"),
+        "queries": result.get("queries"), "query sets": result.get("query_sets"),
+        "client version": job.get("hdb_version"),
         "cpu": system.get("cpumodel"), "cpus": system.get("cpucount"), "memory": system.get("memory"),
         "os": system.get("os_name"), "machine": system.get("system_type"), "cloud": system.get("cloud_instance"),
         "host": system.get("hostname"),
     }) | name_version("version", str(job.get("release") or ""))  # fmt: skip
     minutes = sum(to_number(config.get(name)) or 0.0 for name in ("rampup_minutes", "duration_minutes"))
-    measured = {"new_orders": nopm} | ({"tpm": tpm} if tpm is not None else {})
     started = parse_moment(str(job.get("timestamp") or ""))
     found = Result(measurements=measured, line=0, said=said, started=started, seconds=minutes * _MINUTE)
-    return Contents(results=(found,))
+    lower = frozenset(name for name in measured if name in {GEOMEAN, _TOTAL})
+    return Contents(results=(found,), lower=lower)
+
+
+def _measure_report(result: Mapping[str, Any]) -> dict[str, float]:
+    """Measurements of TPROC-C or of TPROC-H; empty if there are none."""
+    wanted = ("nopm", "tpm", "geomean_seconds", "total_query_time_seconds")
+    nopm, tpm, geomean, total = (to_number(result.get(name)) for name in wanted)
+    if nopm is not None:
+        return {"new_orders": nopm} | ({"tpm": tpm} if tpm is not None else {})
+    return measure_queries(geomean, {_TOTAL: total or 0.0})

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from pgstrata.errors import UsageError
+from pgstrata.units import shorten
 
 MOST_RESULTS: Final = 100_000
 """The largest number of results and unusable lines of a file."""
@@ -57,13 +58,19 @@ class Contents:
     """The contents of a file: results in its order, and unusable lines, each with its number and the reason.
 
     `compared` names the dimension that the format itself compares, such as commits; empty if it has none. `lower` are
-    metrics of which the file says that lower values are better.
+    metrics of which the file says that lower values are better. `traceless`: the text has no run of the tool at all.
     """
 
     results: tuple[Result, ...]
     unusable: tuple[tuple[int, str], ...] = ()
     compared: str = ""
     lower: frozenset[str] = frozenset()
+    traceless: bool = False
+
+
+def without_trace(name: str) -> Contents:
+    """The contents of a text that has no run of this tool."""
+    return Contents(results=(), unusable=((0, f"the file has no result of {name}"),), traceless=True)
 
 
 def is_precise(value: float) -> bool:
@@ -73,7 +80,7 @@ def is_precise(value: float) -> bool:
 
 def shorten_reason(what: str) -> str:
     """A reason of bounded length: it may quote a field, and a field may be as long as the file."""
-    return what if len(what) <= _LONGEST_REASON else f"{what[: _LONGEST_REASON - 3]}..."
+    return shorten(what, _LONGEST_REASON)
 
 
 def refuse_many(number: int) -> None:

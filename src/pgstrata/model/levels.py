@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -11,13 +12,19 @@ from pgstrata.units import parse_bytes, parse_duration
 LISTED: Final = "environment"
 """The factor name for environments that have only names, such as those of a table."""
 
-# 16, 9.6.24, maven:9.6, v6.12.5, 9.6beta1, 18rc1, 19devel, 4.7-rc3, 6.1.0-18-amd64: a number with dots behind the name
-# of a supplier, a stage before the release, or the number of a package and its flavour.
+# 16, 9.6.24, maven:9.6, v6.12.5, 9.6beta1, 8.3RC2, 19devel, 4.7-rc3, 6.1.0-18-amd64, 6.7.0-rc3-00012-gabc1234+: a
+# number with dots behind the name of a supplier, a stage before the release, with the number of commits since, or the
+# number of a package and its flavour.
 _VERSION: Final = re.compile(
     r"(?:[a-z]+:)?v?(?P<numbers>\d+(?:\.\d+)*)"
-    r"(?:[-._ ~]?(?P<stage>devel|dev|alpha|beta|rc)[-.]?(?P<of>\d*)|-(?P<package>\d+)(?:-[a-z][\w.+-]*)?)?"
-    r"(?:[+~](?:bpo|deb|pgdg|ubuntu)[\w.+~-]*)?",
-    re.ASCII,
+    r"(?:[-._ ~]?(?P<stage>devel|dev|alpha|beta|rc)[-.]?(?P<of>\d*)(?:-(?P<since>\d+)-g[0-9a-f]{4,40})?"
+    r"|-(?P<package>\d+)(?:-[a-z][\w.+-]*)?)?"
+    r"(?:[+~](?:bpo|deb|pgdg|ubuntu)[\w.+~-]*|\+)?",
+    re.ASCII | re.IGNORECASE,
+)
+# tags and branches of PostgreSQL: REL9_6_24, REL8_3_RC2, REL_17_BETA1, REL_17_2, REL_17_STABLE
+_TAG: Final = re.compile(
+    r"REL_?(?P<numbers>\d+(?:_\d+)*)(?:_(?P<stage>ALPHA|BETA|RC)(?P<of>\d+)|(?P<branch>_STABLE))?", re.ASCII
 )
 _STAGES: Final = {"devel": -5, "dev": -5, "alpha": -4, "beta": -3, "rc": -2}
 _RELEASED: Final = -1
@@ -33,13 +40,23 @@ Key = tuple[float, ...]
 
 def version_key(level: str) -> Key | None:
     """The sort key of a version: 3.9 < 3.10, 9.6beta1 < 9.6rc1 < 9.6 < 9.6.1; None if the level is not a version."""
+    if tag := _TAG.fullmatch(level):
+        return _tag_key(tag)
     found = _VERSION.fullmatch(level)
     if found is None:
         return None
     numbers = tuple(float(part) for part in found["numbers"].split("."))
     if found["stage"]:
-        return (*numbers, _STAGES[found["stage"]], float(found["of"] or 0))
+        return (*numbers, _STAGES[found["stage"].lower()], float(found["of"] or 0), float(found["since"] or 0))
     return (*numbers, _RELEASED, float(found["package"] or 0))
+
+
+def _tag_key(tag: re.Match[str]) -> Key:
+    """The key of a tag; a branch comes after all of its tags."""
+    numbers = tuple(float(part) for part in tag["numbers"].split("_"))
+    if tag["stage"]:
+        return (*numbers, _STAGES[tag["stage"].lower()], float(tag["of"]))
+    return (*numbers, math.inf if tag["branch"] else _RELEASED)
 
 
 def order_levels(factor: str, levels: Sequence[str]) -> tuple[str, ...]:
@@ -76,7 +93,8 @@ def sort_levels(name: str, levels: Sequence[str]) -> tuple[str, ...]:
 
 def _order_bare(factor: str, levels: Sequence[str]) -> tuple[str, ...]:
     """`order_levels` without the text with which all levels begin; empty if the levels have no order."""
-    start = _LETTERS.match(levels[0]) if levels else None
+    tags = factor in _VERSIONED and all(map(_TAG.fullmatch, levels))
+    start = _LETTERS.match(levels[0]) if levels and not tags else None
     shared = start.group() if start is not None else ""
     if shared and all(level.startswith(f"{shared}-") for level in levels):
         shared += "-"  # no sign, but part of the name

@@ -82,7 +82,7 @@ class Repository:
         return self._inside("rev-parse", "--verify", f"{commit}^{{tree}}").text.strip()
 
     def holds(self, commit: str, names: Collection[str]) -> frozenset[str]:
-        """Those of the files that are in a commit, relative to its top; HostFileError where it cannot be read."""
+        """Which of these files a commit has, as paths from its top; HostFileError where it cannot be read."""
         return frozenset(self._inside("ls-tree", "--full-tree", "--name-only", commit, "--", *names).text.splitlines())
 
     def text(self, commit: str, name: str) -> str:

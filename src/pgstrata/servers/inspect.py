@@ -214,8 +214,8 @@ class Inspector:
         except HostNotFitError as error:
             raise _unusable(f"{name} does not start on this machine", path, (error.what,)) from error
         if done.code != 0:
-            lines = (done.stderr or done.stdout).decode("utf-8", "replace").splitlines()[-_ENOUGH_LINES:]
-            raise _unusable(f"{name} does not start on this machine (status {done.code})", path, tuple(lines))
+            what = f"{name} does not start on this machine (status {done.code})"
+            raise _unusable(what, path, done.last_words(_ENOUGH_LINES))
 
     def _pg_config(self, prefix: str, option: str, environment: Mapping[str, str]) -> str:
         """Empty where there is no pg_config: distributions put it into a package of its own."""

@@ -21,7 +21,7 @@ from pgstrata.servers.shelf import ServerSite, cache_errors
 from pgstrata.system import files
 
 SERVER_PROGRAMS: Final = ("postgres", "initdb", "pg_ctl")
-"""Those that every supplier ships; the others are taken from the embedded build."""
+"""Programs that every supplier ships; the others are taken from the embedded build."""
 
 _TIMEOUT: Final = 300.0
 _ROUNDS: Final = 6  # a library of a library of a library ...

@@ -89,7 +89,7 @@ MESON_FILE: Final = "meson.build"
 PARSER_FILE: Final = "src/backend/parser/gram.c"
 """What bison makes; archives of releases hold it, up to 16."""
 PREWARM_FILE: Final = "contrib/pg_prewarm/Makefile"
-"""Of the extension that reads data into memory, from 9.4 on."""
+"""The Makefile of the extension that reads data into memory, from 9.4 on."""
 TELLING_FILES: Final = (CONFIGURE_FILE, MESON_FILE, PARSER_FILE, PREWARM_FILE)
 """Files of a source, relative to its top, that tell how it can be built."""
 

