@@ -9,7 +9,7 @@ from fake_clock import FakeClock
 from pgstrata.app import boots as room
 from pgstrata.app.boots import HostBoots
 from pgstrata.boots.menu import BootMenu, InstalledKernel
-from pgstrata.errors import BootFailedError, HostLostError, HostNotFitError
+from pgstrata.errors import BootFailedError, HostLostError, HostNotFitError, LevelNotTakenError
 from pgstrata.model.boot import Boot
 from pgstrata.model.experiment import HostKind, HostSpec
 from pgstrata.system.boots import BOOTED, OTHERWISE, BootWay, boot_change, plain_reboot
@@ -33,7 +33,7 @@ class Machine:
 
     def __init__(self):
         self.number, self.kernel, self.next, self.falls_back, self.alive = 1, OWN, None, False, True
-        self.log, self.left, self.entered = [], (), ()
+        self.log, self.left, self.entered, self.own = [], (), (), OWN
 
     def read(self, path):
         if self.next is not None:
@@ -53,7 +53,7 @@ class Machine:
     def run(self, command, **_):
         argv = command.argv
         if argv == plain_reboot().argv:
-            self.told(OWN)
+            self.told(self.own)
         elif "restart kexec" in argv[2]:
             self.told(" ".join(argv[4:6]).strip())
         else:  # it is asked what it runs
@@ -67,7 +67,7 @@ class Hosts:
     def __init__(self, far):
         self.far, self.machine, self.kept = far, SimpleNamespace(clock=FakeClock()), []
         site = SimpleNamespace(privilege=(), transport=far, ledger="/ledger")
-        self.opened = SimpleNamespace(transport=far, site=site)
+        self.opened = SimpleNamespace(transport=far, site=site, spec=FAR)
 
     def __getitem__(self, spec):
         return self.opened
@@ -185,3 +185,42 @@ def test_one_that_another_study_left_so_is_not_touched(far):
     far.left = (SimpleNamespace(what=BOOTED, value=OLD, owner=SimpleNamespace(study="t")),)
     boots_of(far, SIXONE)
     assert far.log == []
+
+
+def test_a_default_kernel_that_has_changed_meanwhile_is_not_measured_as_the_one_of_before(far):
+    boots = boots_of(far, DEFAULT, SIXONE)
+    boots.boot(SIXONE, fresh=True)
+    far.own = "6.12.50"
+    with pytest.raises(BootFailedError, match=r"was told to boot 6\.12\.48 and came up with 6\.12\.50") as caught:
+        boots.boot(DEFAULT, fresh=True)
+    assert "name the kernels" in caught.value.remedy
+    # no level is at fault, so no search skips one
+    assert caught.value.asked == ""
+
+
+def refused(far, monkeypatch, said):
+    """What is told where the boot loader ends with an error."""
+
+    class Ledger:
+        def change(self, change):
+            raise LevelNotTakenError(f"{change.what} cannot be set", details=(said,), remedy="choose another level")
+
+    monkeypatch.setattr(room, "make_ledger", lambda *_: Ledger())
+    with pytest.raises(HostNotFitError) as caught:
+        boots_of(far, SIXONE).boot(SIXONE, fresh=True)
+    assert far.number == 1
+    return caught.value
+
+
+def test_a_full_boot_is_told_with_what_to_free(far, monkeypatch):
+    said = "grub-editenv: error: cannot write to `/boot/grub/grubenv': No space left on device."
+    error = refused(far, monkeypatch, said)
+    assert error.what == f"grub-reboot could not prepare the boot of {OLD}: a disk is full there"
+    assert (error.where, error.details) == ("ssh:db1", (said,))
+    assert "df -h /boot" in error.remedy
+
+
+def test_a_boot_loader_that_fails_is_told_with_its_last_words(far, monkeypatch):
+    error = refused(far, monkeypatch, "grub-reboot: no such entry")
+    assert error.what == f"grub-reboot could not prepare the boot of {OLD}"
+    assert "nothing was rebooted" in error.remedy

@@ -174,3 +174,50 @@ def test_without_any_way_it_says_what_would_be_one():
         choose("6.1", menu=alone)
     with pytest.raises(HostNotFitError, match=r"for one boot \(mitigations=off\) needs kexec"):
         choose("", ["mitigations=off"], menu=alone)
+
+
+def parsed(*, grubenv, programs="grub-reboot"):
+    files = "\n".join(f"{each.image}\n{each.initrd}" for each in KERNELS)
+    sections = {"running": MENU.running, "line": MENU.line, "files": files, "programs": programs, "grub": GRUB}
+    return parse_menu({**sections, "kexec_disabled": "0", "grubenv": grubenv})
+
+
+@pytest.mark.parametrize(
+    "kept", ["btrfs  /dev/sda2[/@/boot]", "zfs bpool/BOOT", "ext4 /dev/mapper/vg-root", "xfs   /dev/md0"]
+)
+def test_an_entry_that_grub_could_not_take_back_after_one_boot_is_no_way(kept):
+    menu = parsed(grubenv=f"{kept}\n")
+    assert menu.entries == {}
+    with pytest.raises(
+        HostNotFitError, match=r"could not take back the choice of the kernel 6\.1\.0-44-amd64"
+    ) as caught:
+        choose("6.1", menu=menu)
+    assert " ".join(kept.split()) in caught.value.what
+    assert "install kexec-tools" in caught.value.remedy
+    assert choose("6.1", menu=parsed(grubenv=kept, programs="grub-reboot kexec")).way is BootWay.KEXEC
+    # the kernel that it starts by itself needs no choice
+    assert choose("6.12", menu=menu).way is BootWay.DEFAULT
+
+
+@pytest.mark.parametrize("kept", ["ext4 /dev/sda1", "vfat /dev/nvme0n1p1", "xfs /dev/vda2", "overlay overlay", ""])
+def test_on_plain_partitions_and_where_nothing_is_known_grub_chooses(kept):
+    assert choose("6.1", menu=parsed(grubenv=kept)).way is BootWay.GRUB
+
+
+@pytest.mark.parametrize(
+    ("root", "comes_up"),
+    [
+        ("UUID=0aa1", False), ("LABEL=root", False), ("/dev/mapper/vg-root", False), ("ZFS=rpool/ROOT", False),
+        ("/dev/sda1", True), ("PARTUUID=0aa1-02", True), ("", True),
+    ],
+)  # fmt: skip
+def test_a_kernel_that_a_full_disk_left_without_initrd_is_not_started_by_kexec(root, comes_up):
+    bare = InstalledKernel(release="6.1.0-9-amd64", image="/boot/vmlinuz-6.1.0-9-amd64")
+    menu = BootMenu(running=MENU.running, line=f"root={root} ro" if root else "ro", kernels=(bare,), kexec=True)
+    if comes_up:
+        assert choose("6.1", menu=menu).initrd == ""
+        return
+    with pytest.raises(HostNotFitError, match=r"6\.1\.0-9-amd64 has no initrd in /boot") as caught:
+        choose("6.1", menu=menu)
+    assert root in caught.value.what
+    assert "df -h /boot" in caught.value.remedy

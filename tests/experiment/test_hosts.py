@@ -93,6 +93,7 @@ def test_a_listed_environment_has_a_host_of_its_own(parse):
         (TWO + '[common]\nclient = ["ssh:load1", "ssh:load1"]\n', 4, "common.client", "name each machine once"),
         (TWO + '[common]\nclient = ["local", "ssh:load2"]\n', 4, "common.client", "without the server"),
         (TWO + '[common]\nclient = ["same", "ssh:load2"]\n', 4, "common.client", "other than the server"),
+        (TWO + '[common]\nclient = "vm:deb12"\n', 4, "common.client", "that is always up"),
         ('[factors]\nhost = ["local", "db1"]\n', 2, "factors.host", "ssh:db1"),
         ('[factors]\nhost = ["ssh:a", "ssh: a"]\n', 2, "factors.host", "take one out"),
     ],

@@ -3,7 +3,6 @@
 import os
 import secrets
 import subprocess
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.layers.cgroups import Controller, Groups, parse_hierarchies, set_value
 from pgstrata.model.changes import ShellScript
 from pgstrata.ports.host import Command
+from timing import wait_for
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="only root can make cgroups")]
 
@@ -112,13 +112,6 @@ def test_one_value_of_a_group_comes_back(cpu, ledger):
     assert Path(group.folder, "cpu.cfs_quota_us").read_text() == "20000\n"
     ledger.undo_to(mark)
     assert Path(group.folder, "cpu.cfs_quota_us").read_text() == "50000\n"
-
-
-def wait_for(condition, seconds=5.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 # ------------------------------------------------------------------------------------ version 2, as far as it is here

@@ -2,28 +2,25 @@
 
 import os
 import secrets
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fake_ledger import FakeLedger
 from pgstrata.app.machine import SystemClock
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, ParseError
 from pgstrata.hosts.local import LocalHost
-from pgstrata.layers.cpu import CpuLayer, parse_cpu_list, parse_field, parse_policy
+from pgstrata.layers.cpu import CpuLayer, parse_policy
 from pgstrata.layers.frequency import Frequency
 from pgstrata.layers.server import ClusterControl
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Needs
-from pgstrata.model.server import Address
 from pgstrata.ports.host import Command, StopSignal
-from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.servers.psql import PsqlSql
+from seen_server import make_server
+from timing import wait_for
 from version2 import Version2
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make cgroups")
@@ -47,13 +44,6 @@ def layer(host):
     return CpuLayer(host, f"test{secrets.token_hex(3)}")
 
 
-def make_server(asked, pid):
-    dataset = Dataset(identity="d", location="/nowhere", bytes=0, seconds_building=0.0)
-    clone = Clone(dataset=dataset, location="/nowhere", database="postgres", folder="/nowhere")
-    address = Address(host="/nowhere", port=1, user="u", database="postgres")
-    return RunningServer(environment=asked, build=None, clone=clone, address=address, postmaster_pid=pid)
-
-
 @pytest.fixture
 def spawned(host):
     """Starts a process that waits, with words in front of it, and ends it."""
@@ -63,10 +53,7 @@ def spawned(host):
         command = Command(argv=(*words, "sleep", "20"))
         process = at.spawn(command, stdout="/dev/null", stderr="/dev/null")
         processes.append(process)
-        deadline = time.monotonic() + 5
-        while b"sleep" not in Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")[0]:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_for(lambda: b"sleep" in Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")[0])
         return process.pid
 
     yield spawn
@@ -76,18 +63,6 @@ def spawned(host):
 
 
 # ------------------------------------------------------------------------------------ readers
-
-
-def test_a_list_of_cpus_is_read_as_linux_writes_it():
-    assert parse_cpu_list("0-3,8\n") == {0, 1, 2, 3, 8}
-    assert parse_cpu_list("\n") == frozenset()
-    with pytest.raises(ParseError):
-        parse_cpu_list("0-x")
-
-
-@given(st.frozensets(st.integers(0, 500)))
-def test_single_cpus_are_a_list_too(cpus):
-    assert parse_cpu_list(",".join(map(str, cpus))) == cpus
 
 
 @pytest.mark.parametrize(
@@ -101,12 +76,6 @@ def test_a_policy_is_read_also_where_the_command_has_spaces_and_parentheses(numb
 def test_a_line_of_another_shape_is_no_policy():
     with pytest.raises(ParseError):
         parse_policy("17 (postgres) S 1 2")
-
-
-def test_fields_are_found_with_colon_and_without():
-    assert parse_field("Name:\tx y\nCpus_allowed_list:\t0-1\n", "Cpus_allowed_list") == "0-1"
-    assert parse_field("nr_periods 3\nnr_throttled 2\n", "nr_throttled") == "2"
-    assert parse_field("nr_periods 3\n", "nr_throttled") == ""
 
 
 # ------------------------------------------------------------------------------------ affinity and policy

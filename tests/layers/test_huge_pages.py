@@ -16,7 +16,6 @@ from pgstrata.layers.huge_pages import (
     Transparent,
     asked_of,
     of_state,
-    parse_meminfo,
     parse_pool,
     parse_shared_memory,
     parse_transparent,
@@ -71,13 +70,6 @@ def test_a_pool_is_read_of_three_files():
     assert parse_pool(2 * MB, files) == Pool(page=2 * MB, total=60, free=51, promised=32)
     files.popitem()
     assert parse_pool(2 * MB, files) is None
-
-
-def test_meminfo_is_in_bytes():
-    content = b"MemAvailable:   23260000 kB\nHugePages_Total:       7\nHugepagesize:       2048 kB\n"
-    assert parse_meminfo(content, "Hugepagesize") == 2 * MB
-    assert parse_meminfo(content, "MemAvailable") == 23260000 * 1024
-    assert parse_meminfo(content, "HugePages_Total") == parse_meminfo(content, "Hugetlb") == 0
 
 
 def test_the_servers_shared_memory_is_the_largest_shared_mapping():

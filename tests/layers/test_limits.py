@@ -6,7 +6,6 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -21,10 +20,10 @@ from pgstrata.layers.limits import LimitsLayer, assert_cache_counted, find_devic
 from pgstrata.layers.server import ClusterControl
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Needs
-from pgstrata.model.server import Address
 from pgstrata.ports.host import Command, StopSignal
-from pgstrata.ports.server import Clone, Dataset, RunningServer
 from pgstrata.servers.psql import PsqlSql
+from seen_server import make_server
+from timing import wait_for
 from version2 import Version2
 
 MB = 1024**2
@@ -34,13 +33,6 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make cg
 def environment(**levels):
     layers = {f"limits.{name}": str(level) for name, level in levels.items()}
     return Environment(name="it", levels=(), server=ServerSpec(kind=ServerKind.EMBEDDED), layers=layers)
-
-
-def make_server(asked, pid):
-    dataset = Dataset(identity="d", location="/nowhere", bytes=0, seconds_building=0.0)
-    clone = Clone(dataset=dataset, location="/nowhere", database="postgres", folder="/nowhere")
-    address = Address(host="/nowhere", port=1, user="u", database="postgres")
-    return RunningServer(environment=asked, build=None, clone=clone, address=address, postmaster_pid=pid)
 
 
 @pytest.fixture
@@ -324,13 +316,6 @@ def test_without_swap_there_is_nothing_to_count():
     host = Files(**{"/proc/swaps": "Filename Type Size Used Priority\n"})
     LimitsLayer(host, "k1", lambda _: "/srv/data").prepare(environment(memory=64 * MB), Needs(), ledger)
     assert ledger.changes[0].value == f"memory.max = {64 * MB}"
-
-
-def wait_for(condition, seconds=5.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def group_of(launch):

@@ -87,6 +87,30 @@ def test_an_environment_that_names_no_kernel_is_measured_in_a_boot_of_its_own():
     assert [group.boot.kernel for group in boots_of(experiment.environments)] == ["", "6.1"]
 
 
+def test_images_of_virtual_machines_are_levels_of_host():
+    text = """
+    question = "Which distribution?"
+    baseline = { host = "vm:deb12" }
+    blocks = 8
+    [factors]
+    host = ["vm:deb12", "vm:deb13"]
+    [common]
+    "vm.memory" = "1GB"
+    [[cells]]
+    workload = "select-only"
+    scale = 10
+    clients = 2
+    """
+    experiment = parse_experiment(text, "x", read_file=str, workloads=WORKLOADS)
+    assert [group.host.text for group in boots_of(experiment.environments)] == ["vm:deb12", "vm:deb13"]
+    made = make_real_plan(experiment, WORKLOADS, CAPACITY, drivers=driver_capabilities())
+    for block in made.blocks:
+        assert sorted(name for visit in block.visits for name in visit.residents) == ["deb12", "deb13"]
+    said = render_plan(made)
+    for image in ("vm:deb12", "vm:deb13"):
+        assert f"{image} boots 1 time in each block, and is switched off at the end" in said
+
+
 def test_environments_of_a_machine_that_is_not_booted_have_visits_of_their_own():
     made = make_plan(blocks=1)
     assert [visit.residents for visit in made.blocks[0].visits] == [("a",), ("b",)]

@@ -53,6 +53,11 @@ _PROGRAMS = {
     -e) touch {folder}/jump; touch {folder}/request ;;
     -u) rm -f {folder}/loaded ;;
 esac""",
+    # whatever the folder of the test lies on; everything else is asked of the real one
+    "findmnt": """case "$*" in
+    *FSTYPE,SOURCE*) echo ext4 /dev/vda1 ;;
+    *) exec /usr/bin/findmnt "$@" ;;
+esac""",
     "reboot": "rm -f {folder}/jump; touch {folder}/request",
     # asked only where systemd is found to run, and carried out by the first process of the machine
     "systemd-run": """while [ "${{1#-}}" != "$1" ]; do shift; done
@@ -100,8 +105,8 @@ class ForgedBoots:
         shutil.copy("/usr/bin/uname", self.folder / "uname.real")
         self._program(self.folder / "uname", _UNAME.format(folder=self.folder))
         for release in (OWN, OLD):
-            (self.folder / "boot" / f"vmlinuz-{release}").write_text("")
-            (self.folder / "boot" / f"initrd.img-{release}").write_text("")
+            (self.folder / "boot" / f"vmlinuz-{release}").write_text("kernel")
+            (self.folder / "boot" / f"initrd.img-{release}").write_text("initrd")
         (self.folder / "boot/grub/grub.cfg").write_text(_GRUB.format(own=OWN, old=OLD))
         (self.folder / "next").write_text("")
         self._forge(OWN, "BOOT_IMAGE=/boot/vmlinuz root=/dev/vda ro quiet")

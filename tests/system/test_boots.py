@@ -39,3 +39,19 @@ def test_the_menu_of_this_machine_is_printed_in_sections():
     assert {"line", "files", "programs", "kexec_disabled"} <= {
         line.removeprefix("==> ") for line in printed.splitlines() if line.startswith("==> ")
     }
+
+
+def test_a_boot_loader_that_finds_no_room_begins_no_reboot(tmp_path):
+    """The script itself, with programs that only seem to be those of a machine."""
+    said = "cannot write to /boot/grub/grubenv: No space left on device"
+    programs = {"grub-reboot": f'echo "{said}" >&2; exit 1', "reboot": f"touch {tmp_path}/rebooted"}
+    for name in ("systemctl", "systemd-run", "setsid"):
+        programs[name] = programs["reboot"]
+    for name, text in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    script = boot_change(NextBoot(release="6.1.0-44", way=BootWay.GRUB, entry="sub>old")).do
+    words = ("sh", "-c", f"PATH={tmp_path}:$PATH\n{script.text}", "sh", *script.arguments)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (1, said)
+    assert not (tmp_path / "rebooted").exists()

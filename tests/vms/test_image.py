@@ -4,23 +4,28 @@ import gzip
 import lzma
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from pgstrata.errors import HostNotFitError
+from held_files import HOLD
+from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.model import sizes
 from pgstrata.ports.host import Completed
 from pgstrata.system.guests import ASSEMBLE
-from pgstrata.vms.image import Builder, find_image
+from pgstrata.vms.image import Builder, find_image, making
 
 RELEASE = "6.1.0-56-cloud-amd64"
+KERNEL = (bytes(0x202) + b"HdrS\x0f\x02").ljust(0x236, b"\0") + b"\x01\0" + b"kernel"
+"""Begins as a kernel for x86-64 does: version 2.15 of the boot protocol, and the first bit of xloadflags."""
 NEEDED = ("virtio_pci", "virtio_blk", "virtio_net", "ext4")
 
 
 def fill_package(root: Path, *, release: str = RELEASE) -> None:
     (root / "boot").mkdir(parents=True)
-    (root / "boot" / f"vmlinuz-{release}").write_bytes(b"kernel")
+    (root / "boot" / f"vmlinuz-{release}").write_bytes(KERNEL)
     fill_modules(root, release)
 
 
@@ -37,6 +42,7 @@ class SeemingHost:
 
     user = "root"
     name = "local"
+    machine, suite = "x86_64", "bookworm"
 
     def __init__(self, partial, fill=fill_package):
         self.partial, self.fill = partial, fill
@@ -45,12 +51,17 @@ class SeemingHost:
     def read(self, path):
         return Path(path).read_bytes()
 
+    def said_of_itself(self, argv):
+        if argv == ("uname", "-m"):
+            return f"{self.machine}\n"
+        return f"{self.suite}\n" if "os-release" in argv[-1] else ""
+
     def run(self, command, **_):
         self.ran.append(command.argv)
         if self.partial.exists():
             self.modes.append(stat.S_IMODE(self.partial.stat().st_mode))
         program, *words = command.argv
-        text = ""
+        text = self.said_of_itself(command.argv)
         if program == "ssh-keygen":
             Path(words[-1]).write_text("secret")
             Path(f"{words[-1]}.pub").write_text("ssh-ed25519 AAAA pgstrata")
@@ -98,6 +109,19 @@ def test_nobody_else_enters_what_is_half_made(cache):
     assert find_image(str(cache), "deb12").kernels == (RELEASE,)
 
 
+def test_without_a_word_it_is_the_suite_of_this_machine_and_the_newest_kernel(cache, monkeypatch):
+    here = SeemingHost(cache / "vms" / ".deb12.partial")
+    builder = Builder(here=here, cache=str(cache), note=lambda _: None)
+    image = builder.build("deb12")
+    assert (image.suite, image.kernels) == ("bookworm", (RELEASE,))
+    (made,) = [argv for argv in here.ran if argv[0] == "mmdebstrap"]
+    assert made[-1] == "deb http://deb.example/debian bookworm main"
+    monkeypatch.setattr(SeemingHost, "suite", "")
+    with pytest.raises(UsageError, match="does not say the name of its suite") as caught:
+        builder.build("deb12")
+    assert "--suite" in caught.value.remedy
+
+
 class PlainHost(SeemingHost):
     """As another user than root, without fakeroot."""
 
@@ -105,14 +129,14 @@ class PlainHost(SeemingHost):
 
     def run(self, command, **_):
         done = super().run(command)
-        return Completed(code=1, stdout=b"", stderr=b"") if command.argv[-1] == "command -v fakeroot" else done
+        return Completed(code=1, stdout=b"", stderr=b"") if command.argv[-1] == "fakeroot" else done
 
 
 def test_a_program_that_only_others_than_root_need_is_missed_before_anything_is_fetched(cache):
     here = PlainHost(cache / "vms" / ".deb12.partial")
     with pytest.raises(HostNotFitError, match="fakeroot is missing"):
         Builder(here=here, cache=str(cache), note=lambda _: None).build("deb12", suite="bookworm", kernels=("6.1",))
-    assert {argv[0] for argv in here.ran} == {"sh"}
+    assert {argv[0] for argv in here.ran} == {"uname", "sh"}
 
 
 def test_the_root_image_is_made_for_its_owner_alone(cache):
@@ -184,14 +208,14 @@ def make_tree(source):
     (source / "include" / "config").mkdir(parents=True)
     (source / "include" / "config" / "kernel.release").write_text(f"{RELEASE}\n")
     (source / "arch" / "x86" / "boot").mkdir(parents=True)
-    (source / "arch" / "x86" / "boot" / "bzImage").write_bytes(b"kernel")
+    (source / "arch" / "x86" / "boot" / "bzImage").write_bytes(KERNEL)
     (source / "Makefile").write_text("modules_install:\n")
     return source
 
 
 def test_a_tree_that_was_built_gives_its_kernel(cache, tree):
     build(cache, f"build:{tree}")
-    assert (cache / "vms" / "deb12" / "kernels" / RELEASE / "vmlinuz").read_bytes() == b"kernel"
+    assert (cache / "vms" / "deb12" / "kernels" / RELEASE / "vmlinuz").read_bytes() == KERNEL
 
 
 @pytest.mark.parametrize("release", ["../../../../taken", "..", "6.1/../../../..", ""])
@@ -239,3 +263,50 @@ def test_a_list_of_an_image_is_read_with_a_bound(cache):
     os.mkfifo(listed)
     with pytest.raises(HostNotFitError, match="there is no image"):
         find_image(str(cache), "deb12")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"kernel", b"MZ" + bytes(54) + b"ARM\x64" + bytes(600), KERNEL.replace(b"\x01\0kernel", b"\0\0kernel")],
+    ids=["empty", "short", "arm64", "32 bits"],
+)
+def test_a_kernel_of_another_architecture_is_refused_before_it_is_booted(cache, tree, content):
+    def fill(root):
+        fill_package(root)
+        (root / "boot" / f"vmlinuz-{RELEASE}").write_bytes(content)
+
+    (tree / "arch" / "x86" / "boot" / "bzImage").write_bytes(content)
+    for given in ({"fill": fill}, {"kernel": f"build:{tree}"}):
+        with pytest.raises(HostNotFitError, match="not a kernel for x86-64"):
+            build(cache, **given)
+    assert not (cache / "vms" / "deb12").exists()
+
+
+def test_a_tree_without_its_kernel_is_told_as_that(cache, tree):
+    (tree / "arch" / "x86" / "boot" / "bzImage").unlink()
+    with pytest.raises(HostNotFitError, match="the kernel cannot be read") as caught:
+        build(cache, f"build:{tree}")
+    assert "a tree in which the kernel was built" in caught.value.remedy
+
+
+def test_a_machine_of_another_architecture_makes_no_images(cache, monkeypatch):
+    monkeypatch.setattr(SeemingHost, "machine", "aarch64")
+    with pytest.raises(HostNotFitError, match="for x86-64 only, and it is aarch64"):
+        build(cache)
+
+
+def test_an_image_is_not_replaced_while_it_is_in_use_or_being_made(cache):
+    build(cache)
+    image = cache / "vms" / "deb12" / "root.img"
+    image.write_bytes(bytes(1000))
+    words = (sys.executable, "-c", HOLD, str(image))
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(HostNotFitError, match="a virtual machine of the image deb12 is running"):
+            build(cache)
+        holder.stdin.close()
+    with making(str(cache), "deb12"), pytest.raises(HostNotFitError, match="another pgstrata is making the image"):
+        build(cache)
+    assert image.read_bytes() == bytes(1000)
+    build(cache)
+    assert image.read_bytes() == b""

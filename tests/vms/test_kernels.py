@@ -33,6 +33,7 @@ linux-image-amd64 - Linux for 64-bit PCs (meta-package)
         ("6.1", "linux-image-6.1.0-56-cloud-amd64"),
         ("6.12", "linux-image-6.12.117+deb12-cloud-amd64"),
         ("6.1.0-9", "linux-image-6.1.0-9-cloud-amd64"),
+        ("", "linux-image-6.12.117+deb12-cloud-amd64"),
     ],
 )
 def test_of_a_series_the_newest_package_is_taken(asked: str, package: str) -> None:
@@ -43,6 +44,8 @@ def test_a_series_that_no_source_has_is_refused_with_those_that_are_there() -> N
     with pytest.raises(HostNotFitError) as refused:
         choose_package(LISTING, "4.19")
     assert "6.1.0-56-cloud-amd64" in str(refused.value)
+    with pytest.raises(HostNotFitError, match="sources have no kernel for virtual machines"):
+        choose_package("", "")
 
 
 def test_an_image_gives_the_newest_of_a_series_and_names_what_it_has() -> None:

@@ -1,6 +1,6 @@
-"""A real guest, booted by QEMU: `make test-vm`. Slow under emulation, so it is no part of `make test`."""
+"""A real guest, booted by QEMU: `make test-vm`, a part of `make soak`, because emulated boots are slow."""
 
-import os
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -9,6 +9,7 @@ import pytest
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.site import make_socket_folder
 from pgstrata.app.vms import build_image, opened_vm
+from pgstrata.boots.observe import find_unknown
 from pgstrata.errors import BootFailedError, HostNotFitError
 from pgstrata.hosts.ssh import open_ssh
 from pgstrata.model.boot import Boot
@@ -16,7 +17,13 @@ from pgstrata.ports.host import Command
 from pgstrata.vms.image import find_image
 from pgstrata.vms.machine import VirtualMachine
 
-pytestmark = pytest.mark.skipif(not os.environ.get("PGSTRATA_TEST_VM"), reason="real boots are `make test-vm`")
+_TOOLS = ("mmdebstrap", "mke2fs", "qemu-system-x86_64", "ssh", "ssh-keygen")
+_MISSING = [tool for tool in _TOOLS if shutil.which(tool) is None]
+pytestmark = [
+    pytest.mark.soak("vm-boots"),
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif(bool(_MISSING), reason=f"missing: {', '.join(_MISSING)}"),
+]
 IMAGE = "pgstrata-test"
 
 
@@ -60,6 +67,13 @@ def test_a_kernel_that_panics_is_told_with_its_console(vm: VirtualMachine) -> No
     with pytest.raises(BootFailedError) as failed:
         vm.start(Boot(kernel="6.1", options=("rdinit=/nowhere", "root=/dev/nothing")))
     assert "panic" in str(failed.value)
+
+
+def test_a_word_that_its_kernel_does_not_know_is_found_in_its_messages(vm: VirtualMachine) -> None:
+    words = ("mitigatons=off", "mitigations=off", "nospectre_v2")
+    vm.start(Boot(kernel="6.1", options=words))
+    with make_socket_folder() as run, closing(open_ssh(vm.destination, run=run, config=vm.ssh_config)) as guest:
+        assert find_unknown(guest, (), words) == ("mitigatons=off",)
 
 
 def test_stopping_twice_does_no_harm(vm: VirtualMachine) -> None:

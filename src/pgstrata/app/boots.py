@@ -11,7 +11,14 @@ from pgstrata.app.study_hosts import StudyHosts
 from pgstrata.boots.menu import BootMenu, choose_boots
 from pgstrata.boots.observe import observe_menu
 from pgstrata.boots.reboot import Reboot
-from pgstrata.errors import BootFailedError
+from pgstrata.errors import (
+    BootFailedError,
+    CommandFailedError,
+    HostNotFitError,
+    LevelNotTakenError,
+    PgstrataError,
+    find_disk_full,
+)
 from pgstrata.model.boot import Boot
 from pgstrata.model.changes import Entry
 from pgstrata.model.experiment import HostSpec
@@ -27,8 +34,16 @@ def own_boot(entry: Entry, study: str) -> bool:
 def begin_reboot(opened: OpenedHost, hosts: StudyHosts, wanted: NextBoot) -> None:
     """Reboot a machine of a study; it goes down seconds after this has returned.
 
-    HostNotFitError: that is not allowed there.
+    HostNotFitError: that is not allowed there, or the kernel could not be chosen for the next boot, such as on a full
+    /boot. The machine is not rebooted then.
     """
+    try:
+        _begin(opened, hosts, wanted)
+    except (LevelNotTakenError, CommandFailedError) as error:
+        raise _not_chosen(opened, wanted, error) from error
+
+
+def _begin(opened: OpenedHost, hosts: StudyHosts, wanted: NextBoot) -> None:
     change = boot_change(wanted)
     if wanted.way is BootWay.DEFAULT:
         script = plain_reboot()
@@ -39,6 +54,19 @@ def begin_reboot(opened: OpenedHost, hosts: StudyHosts, wanted: NextBoot) -> Non
         make_ledger(opened.site, hosts.machine.clock, hosts.study).change(change)
         return
     opened.transport.run(Command(argv=(*opened.site.privilege, *script.argv)))
+
+
+def _not_chosen(opened: OpenedHost, wanted: NextBoot, error: PgstrataError) -> HostNotFitError:
+    """The error for a boot loader, kexec or reboot that failed; `error` has its last words."""
+    full = find_disk_full("\n".join(error.details))
+    return HostNotFitError(
+        f"{wanted.way} could not prepare the boot of {wanted.text}{': a disk is full there' if full else ''}",
+        where=opened.spec.text,
+        details=error.details,
+        remedy="free space in /boot there (`df -h /boot`), then give the same command again"
+        if full
+        else "nothing was rebooted: remove the reason that its last lines give, then give the same command again",
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,6 +117,7 @@ class HostBoots:
             return
         try:
             self._reboot(wanted)
+            self._check(wanted)
         except BootFailedError as error:
             error.asked = boot.text if error.asked else ""
             raise
@@ -142,7 +171,6 @@ class HostBoots:
         )
         waiting.wait(before)
         self._boot_id = observe_boot(self._opened.transport)
-        self._check(wanted)
         self._opened.transport.run(Command(argv=settle().argv))
 
     def _reopen(self) -> None:
@@ -153,17 +181,21 @@ class HostBoots:
         """BootFailedError if the machine came up with something else than it was told to boot."""
         read = boot_change(wanted).read
         found = self._opened.transport.run(Command(argv=read.argv)).text.strip()
-        if found == wanted.text or wanted.way is BootWay.DEFAULT:
+        if found == wanted.text:
             return
         menu = observe_menu(self._opened.transport, self._opened.site.privilege)
         self._present = None
         # nothing of it is left, and its entry is closed
         self._reopen()
+        usual = wanted.way is BootWay.DEFAULT
         raise BootFailedError(
             f"{self.spec.text} was told to boot {wanted.text} and came up with {menu.running}",
             where=self.spec.text,
             details=(f"its command line: {menu.line}",),
-            remedy="it fell back to its default entry: check its console or `journalctl -b -1` for the reason why the "
+            remedy="its default kernel is another one than when this command began: make that one the default again, "
+            "or name the kernels that you compare"
+            if usual
+            else "it fell back to its default entry: check its console or `journalctl -b -1` for the reason why the "
             "other kernel did not come up",
-            asked=wanted.text,
+            asked="" if usual else wanted.text,
         )

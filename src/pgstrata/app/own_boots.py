@@ -30,7 +30,7 @@ REBOOTS: Final = "reboots"
 """The fingerprint of a study that says where its reboots of this machine are."""
 THIS: Final = "this machine"
 _HOME: Final = "home"
-"""In place of a boot that was asked for: the default kernel, at the end of the study."""
+"""Stands for the default kernel, which is booted at the end of the study."""
 _MOST_TRIES: Final = 3
 _VOLATILE: Final = frozenset({"tmpfs", "ramfs"})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,18 +13,28 @@ from typing import Final
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.places import find_machine_places
 from pgstrata.app.site import make_socket_folder
-from pgstrata.errors import HostNotFitError
 from pgstrata.hosts.ssh import open_ssh
 from pgstrata.model.boot import Boot
 from pgstrata.ports.host import Command
 from pgstrata.system import files
-from pgstrata.system.locks import is_in_use
-from pgstrata.vms.image import Builder, Image, images_folder, list_images, require_name
+from pgstrata.vms.image import (
+    NEWEST,
+    Builder,
+    Image,
+    images_folder,
+    list_images,
+    list_unfinished,
+    making,
+    refuse_running,
+    require_name,
+)
 from pgstrata.vms.kernel_builds import list_built, read_release
 from pgstrata.vms.machine import VirtualMachine
 
-_OF_A_DISK: Final = re.compile(r"(?:[0-9a-f]{12}|try)\.img.*")
+_OF_A_DISK: Final = re.compile(r"(?:[0-9a-f]{12}|try)(?:\.img.*)?")
 """The end of the names of data disks and their other files, after the image's name: a study's key, or `try`."""
+_BLOCK: Final = 512
+"""Bytes of a block as stat(2) counts them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +53,19 @@ class ListedKernel:
     taken: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaned:
+    """`removed` are names of images, or say what else was removed; of `unknown` names there was nothing."""
+
+    removed: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+
+
 def build_image(name: str, *, suite: str, kernels: Sequence[str], note: Callable[[str], None]) -> Image:
-    """Make an image in the cache (`vms.image.Builder.build`)."""
+    """Make an image in the cache (`vms.image.Builder.build`); without kernels with the newest one."""
     with open_machine(note) as machine:
         builder = Builder(here=machine.here, cache=machine.places.cache, note=note)
-        image = builder.build(name, suite=suite, kernels=kernels)
+        image = builder.build(name, suite=suite, kernels=kernels or (NEWEST,))
         _hide(machine, str(image.folder / "root.img"))
         return image
 
@@ -111,24 +129,40 @@ def show_kernels() -> tuple[ListedKernel, ...]:
     return tuple(ListedKernel(release=read_release(folder), taken=_taken(folder)) for folder in built)
 
 
-def clean_images(names: Sequence[str]) -> tuple[str, ...]:
-    """Remove these images, or all; return the names of those that were removed.
+def show_disks() -> tuple[int, ...]:
+    """The bytes that each data disk of a study takes on this machine's disk; nothing is changed."""
+    disks = Path(find_machine_places().data, "vms").glob("*.img")
+    return tuple(os.lstat(path).st_blocks * _BLOCK for path in disks)
 
-    With all images go the kernels that were built from commits, and are among the names.
 
-    HostNotFitError if a virtual machine of one of them runs; then nothing is removed.
+def clean_images(names: Sequence[str]) -> Cleaned:
+    """Remove these images, or all, with the data disks of studies, and what killed builds left of them.
+
+    With all images go the kernels that were built from commits.
+
+    HostNotFitError if a virtual machine of one of them runs, or one is being made; then nothing is removed.
     """
     cache = find_machine_places().cache
     for name in names:
         require_name(name)
-    gone = [each for each in list_images(cache) if not names or each.name in names]
-    for image in gone:
-        _refuse_running(image)
-    for image in gone:
-        files.remove_tree(images_folder(cache) / image.name)
+    gone = [each.name for each in list_images(cache) if not names or each.name in names]
+    unfinished = [each for each in list_unfinished(cache) if not names or each in names]
+    for name in gone:
+        refuse_running(images_folder(cache) / name)
+    with ExitStack() as stack:
+        rests = [stack.enter_context(making(cache, name)) for name in unfinished]
+        for path in (*(images_folder(cache) / name for name in gone), *rests):
+            files.remove_tree(path)
     with open_machine(lambda _: None) as machine:
-        _clean_disks(machine, names)
-    return (*(image.name for image in gone), *(() if names else _clean_kernels(cache)))
+        disks = tuple(_clean_disks(machine, names))
+    removed = (
+        *gone,
+        *(f"unfinished image {name}" for name in unfinished),
+        *(f"data disk {disk}" for disk in disks),
+        *(() if names else _clean_kernels(cache)),
+    )
+    belonged = {*gone, *unfinished, *(name for name in names for disk in disks if _is_of(disk, name))}
+    return Cleaned(removed=removed, unknown=tuple(name for name in dict.fromkeys(names) if name not in belonged))
 
 
 def _clean_kernels(cache: str) -> Iterator[str]:
@@ -137,30 +171,24 @@ def _clean_kernels(cache: str) -> Iterator[str]:
         files.remove_tree(folder)
 
 
-def _refuse_running(image: Image) -> None:
-    try:
-        running = is_in_use(image.folder / "root.img")
-    except FileNotFoundError:
-        return
-    if running:
-        raise HostNotFitError(
-            f"a virtual machine of the image {image.name} is running",
-            where=str(image.folder),
-            remedy="wait until the study or the `pgstrata vm boot` that uses it has ended, or interrupt it",
-        )
-
-
-def _clean_disks(machine: Machine, names: Sequence[str]) -> None:
-    """Remove the data disks of these images, or all, and files that killed machines left with them."""
+def _clean_disks(machine: Machine, names: Sequence[str]) -> Iterator[str]:
+    """Remove the data disks of these images, or all, and files that killed machines left with them; name the disks."""
     folder = f"{machine.places.data}/vms"
-    for name in machine.host.list_folder(folder):
-        belongs = any(_OF_A_DISK.fullmatch(name.removeprefix(f"{image}-")) for image in names)
-        if not names or belongs:
-            machine.host.remove_tree(f"{folder}/{name}")
+    for file in machine.host.list_folder(folder):
+        if not names or any(_is_of(file, image) for image in names):
+            machine.host.remove_tree(f"{folder}/{file}")
+            if file.endswith(".img"):
+                yield file.removesuffix(".img")
     if not names:
         for path in images_folder(machine.places.cache).glob(".machine-*"):
             files.remove_tree(path)
 
 
+def _is_of(file: str, image: str) -> bool:
+    """Whether a file belongs to a data disk of an image; `file` may lack the end of the disk's name."""
+    rest = file.removeprefix(f"{image}-")
+    return rest != file and _OF_A_DISK.fullmatch(rest) is not None
+
+
 def _taken(folder: Path) -> int:
-    return sum(os.lstat(path).st_blocks * 512 for path in folder.rglob("*"))
+    return sum(os.lstat(path).st_blocks * _BLOCK for path in folder.rglob("*"))

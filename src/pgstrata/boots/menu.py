@@ -1,7 +1,8 @@
 """Pure: the kernels of a machine and the ways to start one of them once, parsed from files and output of that machine.
 
 Sources: the menu as grub-mkconfig writes it (grub.cfg, its `menuentry` and `submenu` with `$menuentry_id_option`);
-the Boot Loader Specification for `/boot/loader/entries/*.conf`; `bootctl list --json=short`, systemd 250 and later.
+the Boot Loader Specification for `/boot/loader/entries/*.conf`; `bootctl list --json=short`, systemd 250 and later;
+findmnt(8); the parameter `root` in kernel-parameters of Linux.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pgstrata.errors import HostNotFitError
-from pgstrata.model.boot import Boot, find_release, release_key
+from pgstrata.model.boot import Boot, find_release, grub_writes, release_key
 from pgstrata.system.boots import BootWay, NextBoot
 
 _IMAGE: Final = re.compile(r"(?:vmlinuz|vmlinux|Image|kernel)-(?P<release>[0-9].*)")
@@ -25,6 +26,8 @@ _RESCUE: Final = re.compile(r"\b(single|recovery|rescue|emergency)\b")
 # Words of a command line that a boot loader adds for itself.
 _OF_THE_LOADER: Final = ("BOOT_IMAGE=", "initrd=")
 _MOST_NAMED: Final = 8
+# Names of a root file system that programs of an initrd look up; the kernel itself knows devices and PARTUUID.
+_FOUND_BY_INITRD: Final = ("UUID=", "LABEL=", "ZFS=", "/dev/mapper/", "/dev/disk/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,9 @@ class BootMenu:
     """How a machine can be booted.
 
     `running` is the release that it runs, `line` its command line. `entries` are the boot loader's entries by release,
-    for each way to choose one of them. `kexec` says whether a kernel can be started without a boot loader.
+    for each way to choose one of them. `kexec` says whether a kernel can be started without a boot loader. `lasting`
+    is where GRUB keeps the choice of an entry, if it cannot take it back at the boot: its entries are not used then,
+    because a kernel that does not come up would be started again at each power cycle.
     """
 
     running: str
@@ -49,6 +54,7 @@ class BootMenu:
     kernels: tuple[InstalledKernel, ...] = ()
     entries: Mapping[BootWay, Mapping[str, str]] = field(default_factory=dict)
     kexec: bool = False
+    lasting: str = ""
 
 
 def parse_menu(sections: Mapping[str, str]) -> BootMenu:
@@ -60,8 +66,11 @@ def parse_menu(sections: Mapping[str, str]) -> BootMenu:
     if sections.get("bootctl", "").strip():
         entries[BootWay.SYSTEMD] = parse_bootctl(sections["bootctl"])
     grub = {**parse_specified(specified), **parse_grub(sections.get("grub", ""))}
+    kept = " ".join(sections.get("grubenv", "").split())
+    kind, _, source = kept.partition(" ")
+    lasting = "" if grub_writes(kind, source) else kept
     for way in (BootWay.GRUB, BootWay.GRUB2):
-        if grub and way in programs:
+        if grub and way in programs and not lasting:
             entries[way] = grub
             break
     return BootMenu(
@@ -70,6 +79,7 @@ def parse_menu(sections: Mapping[str, str]) -> BootMenu:
         kernels=tuple(sorted(_kernels(files), key=lambda kernel: release_key(kernel.release))),
         entries={way: found for way, found in entries.items() if found},
         kexec="kexec" in programs and sections.get("kexec_disabled", "").strip() == "0",
+        lasting=lasting,
     )
 
 
@@ -80,7 +90,9 @@ def _kernels(files: Sequence[str]) -> Iterator[InstalledKernel]:
         if found is None:
             continue
         release, folder = found["release"], posixpath.dirname(path)
-        candidates = (f"initrd.img-{release}", f"initramfs-{release}.img", f"initrd-{release}")
+        candidates = (
+            f"initrd.img-{release}", f"initramfs-{release}.img", f"initrd-{release}", f"initrd-{release}.img"
+        )  # fmt: skip
         initrd = next((f"{folder}/{name}" for name in candidates if f"{folder}/{name}" in names), "")
         yield InstalledKernel(release=release, image=path, initrd=initrd)
 
@@ -184,7 +196,8 @@ def choose_boot(menu: BootMenu, boot: Boot, *, words: Collection[str], where: st
         entry = menu.entries[way][kernel.release]
         return NextBoot(release=kernel.release, unwanted=unwanted, way=way, entry=entry)
     if not menu.kexec:
-        raise _no_way(kernel, boot, where)
+        raise _no_way(menu, kernel, boot, where)
+    _require_initrd(menu, kernel, where)
     return NextBoot(
         release=kernel.release,
         options=boot.options,
@@ -216,12 +229,33 @@ def _choose_kernel(menu: BootMenu, asked: str, where: str) -> InstalledKernel:
     )
 
 
-def _no_way(kernel: InstalledKernel, boot: Boot, where: str) -> HostNotFitError:
+def _require_initrd(menu: BootMenu, kernel: InstalledKernel, where: str) -> None:
+    """HostNotFitError if a kernel could not mount its root file system, so that the machine would not come back."""
+    roots = [word.removeprefix("root=") for word in menu.line.split() if word.startswith("root=")]
+    if kernel.initrd or not roots or not roots[-1].startswith(_FOUND_BY_INITRD):
+        return
+    raise HostNotFitError(
+        f"the kernel {kernel.release} has no initrd in /boot, and without one it does not find its root file system "
+        f"({roots[-1]})",
+        where=where,
+        remedy=f"check whether /boot is full there (`df -h /boot`). Then make the file (`update-initramfs -c -k "
+        f"{kernel.release}` or `dracut --kver {kernel.release}`), or choose another kernel",
+    )
+
+
+def _no_way(menu: BootMenu, kernel: InstalledKernel, boot: Boot, where: str) -> HostNotFitError:
     if boot.options:
         return HostNotFitError(
             f"adding words to the command line for one boot ({' '.join(boot.options)}) needs kexec",
             where=where,
             remedy="install kexec-tools there, and make sure that kernel.kexec_load_disabled is 0",
+        )
+    if menu.lasting:
+        return HostNotFitError(
+            f"GRUB could not take back the choice of the kernel {kernel.release} after one boot: its environment is on "
+            f"{menu.lasting}, which it cannot write to",
+            where=where,
+            remedy="install kexec-tools there, or have /boot on a plain partition with ext4 or xfs",
         )
     return HostNotFitError(
         f"the kernel {kernel.release} is installed there, but cannot be started for one boot only",

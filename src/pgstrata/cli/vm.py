@@ -5,9 +5,7 @@ from typing import Annotated
 
 import typer
 
-vm_app = typer.Typer(
-    help="Virtual machines that pgstrata makes and boots.", no_args_is_help=True, rich_markup_mode=None
-)
+vm_app = typer.Typer(help="Make and boot virtual machines.", no_args_is_help=True, rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the image.")]
 
@@ -15,16 +13,24 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the image
 @vm_app.command("build")
 def vm_build(
     name: Name,
-    suite: Annotated[str, typer.Option(help="The suite of the distribution, such as bookworm.")] = "bookworm",
+    suite: Annotated[
+        str, typer.Option(help="The suite of the distribution, such as bookworm; default that of this machine.")
+    ] = "",
     kernel: Annotated[
         list[str] | None,
-        typer.Option("--kernel", help="A series or release such as 6.1, path:FILE.deb or build:TREE (repeatable)."),
+        typer.Option(
+            "--kernel",
+            help="A series or release such as 6.1, path:FILE.deb or build:TREE (repeatable); default the newest.",
+        ),
     ] = None,
 ) -> None:
-    """Make an image: a root file system with sshd, and kernels. Packages come from this machine's apt sources."""
+    """Make an image of a virtual machine.
+
+    It has a root file system with sshd, and kernels. Packages come from this machine's apt sources.
+    """
     from pgstrata.app.vms import build_image
 
-    image = build_image(name, suite=suite, kernels=tuple(kernel or ("6.1",)), note=_tell)
+    image = build_image(name, suite=suite, kernels=tuple(kernel or ()), note=_tell)
     print(f"{image.name}: {image.suite}, kernels {', '.join(image.kernels)}, in {image.folder}")
 
 
@@ -35,7 +41,10 @@ def vm_boot(
         str, typer.Option("--kernel", help="A series or release; default the newest kernel of the image.")
     ] = "",
 ) -> None:
-    """Boot an image once to check that it comes up, and stop it again."""
+    """Boot an image once, and stop it again.
+
+    This checks that it comes up.
+    """
     from pgstrata.app.vms import try_image
 
     print(try_image(name, kernel=kernel, tell=_tell))
@@ -43,8 +52,11 @@ def vm_boot(
 
 @vm_app.command("list")
 def vm_list() -> None:
-    """List images with their kernels, and kernels that `bisect` has built, with the disk space that they take."""
-    from pgstrata.app.vms import show_images, show_kernels
+    """List images, kernels and data disks, and their sizes.
+
+    Kernels are those that `bisect` has built, and data disks those of studies.
+    """
+    from pgstrata.app.vms import show_disks, show_images, show_kernels
     from pgstrata.units import render_bytes
 
     rows = show_images()
@@ -53,6 +65,9 @@ def vm_list() -> None:
         print(f"{image.name}  {image.suite}  {render_bytes(row.taken)}  kernels {', '.join(image.kernels)}")
     for kernel in show_kernels():
         print(f"built kernel  {render_bytes(kernel.taken)}  {kernel.release}")
+    disks = show_disks()
+    if disks:
+        print(f"data disks of studies  {render_bytes(sum(disks))}  {len(disks)}")
     if not rows:
         print("there are no images: pgstrata vm build NAME makes one")
 
@@ -61,14 +76,18 @@ def vm_list() -> None:
 def vm_clean(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]", help="Images; default all.")] = None,
 ) -> None:
-    """Remove images, and the data disks that studies made with them. None of the machines may be running.
+    """Remove images of virtual machines.
+
+    The data disks that studies made with them are removed, too. None of the machines may be running.
 
     Without a name, kernels that `bisect` has built are removed, too.
     """
     from pgstrata.app.vms import clean_images
 
-    gone = clean_images(names or ())
-    print(f"removed: {', '.join(gone)}" if gone else "there was no such image: nothing was removed")
+    done = clean_images(names or ())
+    for name in done.unknown:
+        _tell(f"there is nothing of an image called {name}")
+    print(f"removed: {', '.join(done.removed)}" if done.removed else "nothing was removed")
 
 
 def _tell(text: str) -> None:

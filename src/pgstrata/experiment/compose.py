@@ -77,6 +77,9 @@ def compose_try(
         UsageError: an assignment cannot be read, or its key is misspelt.
     """
     factors = _collect(assignments)
+    if not wishes.controls and all(len(levels) == 1 for levels in factors.values()):
+        remedy = "write two levels, such as server=16,18; or compare it with itself: --control"
+        raise UsageError(f"nothing varies: {' and '.join(factors)} with one level only", remedy=remedy)
     secrets: dict[str, Secret] = {}
     lines = [_factor_line(key, levels, resolve_path, secrets) for key, levels in factors.items()]
     names = wishes.workloads or ("simple-update",)
@@ -96,15 +99,15 @@ def compose_try(
     text = [
         "# Written by pgstrata try. Change what you like, look at it with `pgstrata plan FILE`,",
         "# and carry it out with `pgstrata run FILE`; all keys: docs/reference/experiment.md in the source of pgstrata",
-        *(f"{key} = {_toml(value)}" for key, value in head.items() if value is not None),
+        *(f"{key} = {toml_value(value)}" for key, value in head.items() if value is not None),
         "",
         "# Each key is something that varies; its first level is the baseline.",
         "[factors]",
         *lines,
     ]
     for name in names:
-        text += ["", "# What is measured in every environment.", "[[cells]]", f"workload = {_toml(name)}"]
-        text += [f"scale = {wishes.scale or max(10, clients)}", f"clients = {clients}", f"run = {_toml(run)}"]
+        text += ["", "# What is measured in every environment.", "[[cells]]", f"workload = {toml_value(name)}"]
+        text += [f"scale = {wishes.scale or max(10, clients)}", f"clients = {clients}", f"run = {toml_value(run)}"]
     return Composed(text="\n".join(text) + "\n", conninfo=secrets, remarks=tuple(remarks))
 
 
@@ -180,7 +183,7 @@ def _factor_line(
         levels = [_server(str(level), resolve_path, secrets) for level in levels]
     elif key == "checksums":
         levels = [{"true": True, "on": True, "false": False, "off": False}.get(str(one), one) for one in levels]
-    return f"{key if '.' not in key else _toml(key)} = {_toml(levels)}"
+    return f"{key if '.' not in key else toml_value(key)} = {toml_value(levels)}"
 
 
 def _server(level: str, resolve_path: Callable[[str], str], secrets: dict[str, Secret]) -> str:
@@ -201,6 +204,6 @@ def _question(factors: Mapping[str, Sequence[str]]) -> str:
     return f"What changes with {' and '.join(parts)}?"
 
 
-def _toml(value: object) -> str:
+def toml_value(value: object) -> str:
     """A TOML value; JSON's strings, numbers, booleans and lists are TOML as well."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

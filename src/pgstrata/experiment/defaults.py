@@ -88,7 +88,7 @@ def hosts_to_ask(experiment: Experiment) -> tuple[HostSpec, ...]:
 
 
 def _own(experiment: Experiment) -> list[Environment]:
-    """Those whose servers pgstrata starts."""
+    """Environments whose servers pgstrata starts."""
     return [environment for environment in experiment.environments if environment.server.kind is not ServerKind.DSN]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 ENCODING: Final = ("utf-8", "surrogatepass")
-"""Of the bytes in which positions count; a word of a command line may hold what is no Unicode."""
+"""Encoding in whose bytes positions count; a word of a command line may hold what is no Unicode."""
 
 
 def locate_lines(text: str) -> dict[str, int]:
@@ -133,7 +133,7 @@ def _keys(node: Node) -> tuple[str, ...]:
 
 
 def _value(node: Node) -> str:
-    """Of a string, or of a quoted key; as it is written where the grammar takes what TOML does not."""
+    """The value of a string or quoted key; its written form where the grammar accepts what TOML does not."""
     try:
         return str(tomllib.loads(f"v = {_text(node)}")["v"])
     except tomllib.TOMLDecodeError:

@@ -18,7 +18,7 @@ _REMEDY: Final = (
     'write "local", or "ssh:" and what you would tell ssh: "ssh:db1", "ssh:user@db1", "ssh://user@db1:2222"; or "vm:" '
     "and the name of an image (`pgstrata vm list`)"
 )
-_IMAGE: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_IMAGE: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 
 
 def parse_host(level: str) -> HostSpec:
@@ -33,7 +33,7 @@ def parse_host(level: str) -> HostSpec:
     kind, colon, rest = text.partition(":")
     if kind == HostKind.VM and colon:
         if not _IMAGE.fullmatch(rest):
-            remedy = "use a-z, 0-9, dots, hyphens and underscores"
+            remedy = "use a-z, 0-9, dots, hyphens and underscores, at most 40 characters"
             raise WrongValueError(f"{rest!r} cannot be the name of an image", remedy)
         return HostSpec(kind=HostKind.VM, destination=rest)
     if kind != HostKind.SSH or not colon:
@@ -43,6 +43,16 @@ def parse_host(level: str) -> HostSpec:
     if not is_destination(destination):
         raise WrongValueError(f"{destination!r} is not a valid destination for ssh", _REMEDY)
     return HostSpec(kind=HostKind.SSH, destination=destination)
+
+
+def parse_named_host(text: str) -> HostSpec:
+    """A host as `--host` takes it: as one writes it for ssh, such as db1, or a level, such as ssh:db1.
+
+    Raises:
+        WrongValueError: that is no host.
+    """
+    is_level = text == HostKind.LOCAL or text.startswith((f"{HostKind.SSH}:", f"{HostKind.VM}:"))
+    return parse_host(text if is_level else f"{HostKind.SSH}:{text}")
 
 
 def is_destination(text: str) -> bool:

@@ -67,7 +67,7 @@ def group_line(key: str, controller: str, option: str, *, old: str = "", since: 
     """What a controller of control groups does, `old` by its name in version 1; from which version of them on."""
 
     def version(case: HostCase) -> int:
-        """Of the mount that has the controller and can be written to; 0 without one."""
+        """Version of the mount that has the controller and can be written to; 0 without one."""
         for mount in case.abilities.cgroups:
             name = controller if mount.version == 2 else old or controller  # noqa: PLR2004 - the version
             if name in mount.controllers and mount.writable:

@@ -3,12 +3,12 @@
 What belongs here: the order in which the parts are read, and what concerns the experiment as a whole.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from pgstrata.experiment.cells import check_choice, read_cells
+from pgstrata.experiment.compose import toml_value
 from pgstrata.experiment.environments import Environments, read_environments
 from pgstrata.experiment.findings import ENCODING, Findings, locate_strings
 from pgstrata.experiment.own_data import check_hosts, notes_on_data
@@ -202,14 +202,10 @@ def mask_text(text: str) -> str:
         written, value = content[token.start : token.end].decode(*ENCODING), mask_conninfo(token.value)
         parts += (
             _mask_comments(content[place : token.start].decode(*ENCODING)),
-            written if value == token.value else _quote(value),
+            written if value == token.value else toml_value(value),
         )
         place = token.end
     return "".join((*parts, _mask_comments(content[place:].decode(*ENCODING))))
-
-
-def _quote(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _mask_comments(between: str) -> str:

@@ -309,7 +309,7 @@ def table_keys(table: str) -> Mapping[str, Key]:
         kind = kind if kind is TABLE else replace(kind, read=lambda value: value)
         keys[name] = Key(meaning=(table == "factors" and one.levels) or one.meaning, kind=kind)
     if table == "environments":
-        keys["name"] = Key(meaning="Its name; identities of runs are made from it.", kind=TEXT)
+        keys["name"] = Key(meaning="Its name in answers; identities of runs are made from it.", kind=TEXT)
         keys["price"] = Key(
             meaning="Price of an hour of it, as under [prices]: { per_hour, as_of, includes, source }.", kind=PRICE
         )

@@ -298,7 +298,7 @@ def choice(noun: str, choices: type[_Choice] | tuple[_Choice, ...]) -> Kind[_Cho
 
 
 def or_auto(kind: Kind[_T]) -> Kind[_T | None]:
-    """The same, or None for "auto"."""
+    """A kind of value that may also be "auto", read as None."""
     auto = kind.schema if kind.schema["type"] == "string" else {"anyOf": [kind.schema, {"const": "auto"}]}
     return Kind(lambda value: None if value == "auto" else kind.read(value), auto)
 

@@ -47,7 +47,7 @@ class Controller(StrEnum):
 
     @property
     def old_name(self) -> str:
-        """Its name in version 1."""
+        """The controller's name in version 1."""
         return "blkio" if self is Controller.IO else self.value
 
 

@@ -16,8 +16,8 @@ from typing import Final
 from pgstrata.errors import HostNotFitError, LevelNotTakenError, ParseError
 from pgstrata.layers.cgroups import Controller, Group, Groups, assert_level, needed_controllers, set_value
 from pgstrata.layers.frequency import Frequency
-from pgstrata.model.cpus import parse_cpu_list
 from pgstrata.model.experiment import Environment, ServerKind
+from pgstrata.model.kernel_files import parse_allowed_cpus, parse_cpu_list, parse_field
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Command, Host
 from pgstrata.ports.layer import Ledger
@@ -48,15 +48,6 @@ def parse_policy(stat: str) -> str:
         raise ParseError(f"not a line of /proc/PID/stat: {stat!r}")
     name = _POLICIES.get(fields[_POLICY_FIELD], fields[_POLICY_FIELD])
     return f"{name}:{fields[_PRIORITY_FIELD]}" if name in ("fifo", "rr") else name
-
-
-def parse_field(text: str, name: str) -> str:
-    """A value of a file of lines `name value` or `name: value`, empty where there is none."""
-    for line in text.splitlines():
-        first, _, rest = line.replace(":", " ", 1).partition(" ")
-        if first.strip() == name:
-            return rest.strip()
-    return ""
 
 
 class CpuLayer:
@@ -165,7 +156,7 @@ class CpuLayer:
             f"{self._host.user} cannot start a server with "
             f"{', '.join(f'{key} = {levels[key]}' for key in levels) or 'a cgroup of its own'}",
             where=self._host.name,
-            details=tuple(tried.complaints.strip().splitlines()[-3:]),
+            details=tried.last_words(),
             remedy="real-time policies need a limit of real-time priorities (RLIMIT_RTPRIO), which servers inherit. As "
             "root use `ulimit -r 99` in the shell that starts pgstrata; as another user set `rtprio` in "
             "/etc/security/limits.conf and log in again. Kernels with CONFIG_RT_GROUP_SCHED also refuse them in groups"
@@ -230,7 +221,7 @@ def _check_cpus(host: Host, key: str, level: str) -> None:
     files = host.read_files((_ONLINE, _STATUS))
     wanted = parse_cpu_list(level)
     online = parse_cpu_list(files.get(_ONLINE, b"").decode())
-    allowed = parse_cpu_list(parse_field(files.get(_STATUS, b"").decode("utf-8", "replace"), "Cpus_allowed_list"))
+    allowed = parse_allowed_cpus(files.get(_STATUS, b"").decode("utf-8", "replace"))
     for usable, why in ((online, "not online"), (allowed, "not allowed for pgstrata (cpuset or taskset)")):
         if missing := sorted(wanted - usable):
             names = ", ".join(map(str, missing))

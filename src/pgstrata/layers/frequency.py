@@ -37,7 +37,7 @@ class Frequency:
         self._folder = folder
 
     def set_governor(self, level: str, ledger: Ledger) -> None:
-        """The same governor for all CPUs; HostNotFitError where the host has none or not this one."""
+        """Set one governor for all CPUs; HostNotFitError where the host has no governors, or not this one."""
         path = f"{self._folder}/cpu0/cpufreq/scaling_available_governors"
         available = self._host.read_files((path,)).get(path, b"").decode().split()
         if not available:
@@ -92,7 +92,7 @@ class Frequency:
 
 
 def governor_change(level: str, folder: str = FOLDER) -> Change:
-    """The same governor for all CPUs."""
+    """One governor for all CPUs."""
     return Change(
         what="governor of the CPUs",
         value=level,

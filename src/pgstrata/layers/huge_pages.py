@@ -93,12 +93,6 @@ def parse_pool(page: int, files: Mapping[str, bytes]) -> Pool | None:
     return Pool(page=page, total=total, free=free, promised=promised)
 
 
-def parse_meminfo(content: bytes, name: str) -> int:
-    """A field of /proc/meminfo in bytes, 0 where it is missing."""
-    found = re.search(rf"^{name}: +(\d+) kB$", content.decode(), re.MULTILINE)
-    return int(found.group(1)) * 1024 if found else 0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedMemory:
     """A mapping that processes share: its size and that of its pages in bytes.

@@ -17,10 +17,9 @@ from typing import Final
 
 from pgstrata.errors import HostNotFitError, LevelNotTakenError
 from pgstrata.layers.cgroups import Controller, Group, Groups, assert_level, needed_controllers
-from pgstrata.layers.cpu import parse_field
-from pgstrata.layers.huge_pages import parse_meminfo
 from pgstrata.model.changes import ShellScript
 from pgstrata.model.experiment import Environment
+from pgstrata.model.kernel_files import parse_field, parse_meminfo
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.model.storage import Medium, Role, medium_of
 from pgstrata.ports.host import Command, Host
@@ -201,7 +200,7 @@ class LimitsLayer:
     def _size(self, environment: Environment) -> int:
         """Bytes of the limit in whole pages; HostNotFitError where the host has no more than that anyway."""
         size = int(environment.layers[MEMORY])
-        total = parse_meminfo(self._host.read(_MEMINFO), "MemTotal")
+        total = parse_meminfo(self._host.read(_MEMINFO).decode(), "MemTotal")
         if size >= total:
             raise HostNotFitError(
                 f"limits.memory = {render_bytes(size)} would limit nothing: this host has {render_bytes(total)}",

@@ -22,7 +22,6 @@ from pgstrata.layers.huge_pages import (
     Transparent,
     asked_of,
     of_state,
-    parse_meminfo,
     parse_pool,
     parse_shared_memory,
     parse_transparent,
@@ -32,6 +31,7 @@ from pgstrata.layers.huge_pages import (
     transparent_change,
 )
 from pgstrata.model.experiment import Environment
+from pgstrata.model.kernel_files import parse_meminfo
 from pgstrata.model.launch import Launch, Needs
 from pgstrata.ports.host import Command, Host
 from pgstrata.ports.layer import Ledger
@@ -112,7 +112,7 @@ class MemoryLayer:
         level = environment.layers[_PAGES]
         page = PAGE_BYTES[level]
         found = self._host.read_files((*pool_files(page), _MEMINFO))
-        meminfo = found.get(_MEMINFO, b"")
+        meminfo = found.get(_MEMINFO, b"").decode()
         pool = parse_pool(page, found)
         where = f"environment {environment.name}"
         if pool is None:
@@ -204,7 +204,7 @@ class MemoryLayer:
                 raise _other_words(environment, asked_of(environment.layers[_THP]), transparent)
             if shared is not None:
                 _assert_transparent(environment, shared, int(found.get(PMD_SIZE, b"0")))
-        facts = {"memory.huge_page_size": _size(parse_meminfo(found.get(_MEMINFO, b""), "Hugepagesize"))}
+        facts = {"memory.huge_page_size": _size(parse_meminfo(found.get(_MEMINFO, b"").decode(), "Hugepagesize"))}
         if shared is not None:
             huge = shared.page in {PAGE_BYTES[level] for level in PAGE_BYTES if level != _SMALL}
             facts["memory.pages"] = _size(shared.page)

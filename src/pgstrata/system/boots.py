@@ -125,12 +125,18 @@ mark() { printf '\n==> %s\n' "$1"; }
 mark running; uname -r
 mark line; cat /proc/cmdline
 mark files
-for file in /boot/vmlinu?-* /boot/Image-* /boot/kernel-* /boot/init*; do [ -f "$file" ] && echo "$file"; done
+for file in /boot/vmlinu?-* /boot/Image-* /boot/kernel-* /boot/init*; do [ -s "$file" ] && echo "$file"; done
 mark programs
 for name in grub-reboot grub2-reboot bootctl kexec; do command -v "$name" >/dev/null && echo "$name"; done
 mark kexec_disabled; cat /proc/sys/kernel/kexec_load_disabled 2>/dev/null
 for file in /boot/grub/grub.cfg /boot/grub2/grub.cfg; do
-    if [ -f "$file" ]; then mark grub; cat "$file"; break; fi
+    if [ -f "$file" ]; then
+        mark grub; cat "$file"
+        kept=${file%/*}
+        if [ -e "$kept/grubenv" ]; then kept=$kept/grubenv; fi
+        mark grubenv; findmnt -n -o FSTYPE,SOURCE -T "$kept" 2>/dev/null
+        break
+    fi
 done
 for file in /boot/loader/entries/*.conf; do if [ -f "$file" ]; then mark "$file"; cat "$file"; fi; done
 if [ -e /sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f ]; then
@@ -139,7 +145,18 @@ fi
 :
 """
 )
-"""Prints sections, each below a line `==> NAME`: kernels and boot loaders of a machine (for `boots.menu`)."""
+"""Prints sections, each below a line `==> NAME`: kernels and boot loaders of a machine (for `boots.menu`).
+
+Empty files of /boot, as a full disk leaves them, count as missing.
+"""
+
+
+READ_UNKNOWN: Final = ShellScript(
+    text=r"""
+dmesg 2>/dev/null | sed -n 's/.*Unknown kernel command line parameters "\(.*\)", will be passed.*/\1/p' | tail -n 1
+"""
+)
+"""Prints the words of its command line that the kernel has not understood, if its messages still say so."""
 
 
 def boot_change(boot: NextBoot) -> Change:

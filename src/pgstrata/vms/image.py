@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,17 +18,21 @@ from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.model import sizes
 from pgstrata.model.codec import parse_json
 from pgstrata.ports.host import Command, Host
+from pgstrata.servers.recipes import has_program
 from pgstrata.servers.shelf import cache_errors
 from pgstrata.system import files, reading
 from pgstrata.system.guests import ASSEMBLE, INCLUDED
+from pgstrata.system.locks import is_in_use, locked
 from pgstrata.vms.first_files import find_modules, make_first_files, require_inside, unfit
 from pgstrata.vms.initramfs import BUSYBOX
-from pgstrata.vms.kernels import choose_package, oldest_kernel, require_new_enough
+from pgstrata.vms.kernels import HEADER_BYTES, choose_package, oldest_kernel, require_new_enough, require_x86_64
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _RELEASE: Final = re.compile(r"[0-9][A-Za-z0-9._+~-]{0,99}")
 _TARGETS: Final = "$(SITE) $(CODENAME)"
 _LONG: Final = 3600.0
+NEWEST: Final = "newest"
+"""In place of a series: the newest kernel for virtual machines in this machine's package sources."""
 _TOOLS: Final = {
     "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "depmod": "kmod", "dpkg": "dpkg",
     "ssh-keygen": "openssh-client", "qemu-system-x86_64": "qemu-system-x86",
@@ -99,6 +102,46 @@ def require_name(name: str) -> None:
         )
 
 
+def refuse_running(image: Path) -> None:
+    """HostNotFitError if a virtual machine runs from the image in that folder."""
+    try:
+        running = is_in_use(image / "root.img")
+    except FileNotFoundError:
+        return
+    if running:
+        raise HostNotFitError(
+            f"a virtual machine of the image {image.name} is running",
+            where=str(image),
+            remedy="wait until the study or the `pgstrata vm boot` that uses it has ended, or interrupt it",
+        )
+
+
+@contextmanager
+def making(cache: str, name: str) -> Iterator[Path]:
+    """The folder in which an image of that name is made, by one process at a time; it need not be there.
+
+    HostNotFitError if another process makes that image.
+    """
+    folder = images_folder(cache)
+    files.make_folders(folder, mode=0o755)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(folder / f".{name}.lock", patience=0, waiting=lambda: None))
+        except BlockingIOError:
+            raise HostNotFitError(
+                f"another pgstrata is making the image {name}",
+                where=str(folder),
+                remedy="wait until it has ended, or interrupt it",
+            ) from None
+        yield folder / f".{name}.partial"
+
+
+def list_unfinished(cache: str) -> tuple[str, ...]:
+    """Names of the images of which something half made is there."""
+    found = (path.name[1:].removesuffix(".partial") for path in images_folder(cache).glob(".*.partial"))
+    return tuple(sorted(name for name in found if _NAME.fullmatch(name)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
     """Makes an image. `here` acts as the user of pgstrata; `note` is called with what takes a while."""
@@ -107,21 +150,30 @@ class Builder:
     cache: str
     note: Callable[[str], None]
 
-    def build(self, name: str, *, suite: str, kernels: Sequence[str]) -> Image:
+    def build(self, name: str, *, suite: str = "", kernels: Sequence[str] = (NEWEST,)) -> Image:
         """Make an image; it replaces one with the same name.
 
         Args:
             name: name of the image.
-            suite: suite of the distribution, such as bookworm.
-            kernels: series or releases (6.1), path:FILE or build:TREE.
+            suite: suite of the distribution, such as bookworm; empty for that of this machine.
+            kernels: series or releases (6.1), newest, path:FILE or build:TREE.
 
         Raises:
             UsageError: the name is not valid, or a kernel is given in a form that is not known.
-            HostNotFitError: a program is missing, a kernel is not available, or it cannot run in the image.
+            HostNotFitError: a program is missing, a kernel is not available, or it cannot run in the image; a machine
+                of that image runs, or another process makes it.
             CommandFailedError: a package could not be fetched.
         """
         require_name(name)
         self._require_tools()
+        refuse_running(images_folder(self.cache) / name)
+        suite = suite or self._own_suite()
+        if not suite:
+            raise UsageError(
+                "this machine's distribution does not say the name of its suite",
+                where="/etc/os-release",
+                remedy="name the suite of the root file system: --suite bookworm",
+            )
         with cache_errors(self.cache):
             self._replace(Image(name=name, folder=images_folder(self.cache) / name, suite=suite, kernels=()), kernels)
         return find_image(self.cache, name)
@@ -129,17 +181,16 @@ class Builder:
     def _replace(self, image: Image, kernels: Sequence[str]) -> None:
         """What is half made is closed to all others: programs of root's in it, of any age, are for the guest alone."""
         folder = image.folder
-        partial = folder.with_name(f".{image.name}.partial")
-        files.make_folders(folder.parent, mode=0o755)
-        files.remove_rest(partial)
-        try:
-            files.make_folder(partial, mode=0o700)
-            self._fill(replace(image, folder=partial), kernels)
-            files.open_folder(partial)
-            files.remove_tree(folder)
-            files.rename(partial, folder)
-        finally:
+        with making(self.cache, image.name) as partial:
             files.remove_rest(partial)
+            try:
+                files.make_folder(partial, mode=0o700)
+                self._fill(replace(image, folder=partial), kernels)
+                files.open_folder(partial)
+                files.remove_tree(folder)
+                files.rename(partial, folder)
+            finally:
+                files.remove_rest(partial)
 
     def _fill(self, image: Image, kernels: Sequence[str]) -> None:
         folder = image.folder
@@ -189,7 +240,8 @@ class Builder:
             files.write_new(archive, package)
         else:
             listing = self._run("apt-cache", "search", "--names-only", "^linux-image-[0-9]")
-            self._run("apt-get", "download", choose_package(listing, level), folder=tree)
+            asked = "" if level == NEWEST else level
+            self._run("apt-get", "download", choose_package(listing, asked), folder=tree)
             archive = next(tree.glob("*.deb"))
         self._run("dpkg", "-x", str(archive), str(tree / "root"))
         image = next((tree / "root" / "boot").glob("vmlinuz-*"), None)
@@ -211,6 +263,8 @@ class Builder:
         """Take over a kernel's image, and make its first file system of the modules below `root`; its release."""
         if not _RELEASE.fullmatch(release):
             raise unfit(str(image), f"{release!r:.80} is not the release of a kernel")
+        with _reading(image), reading.open_regular(image) as file:
+            require_x86_64(file.read(HEADER_BYTES), where=str(image))
         initrd = make_first_files(self.here, BUSYBOX, root, release)
         target = folder / "kernels" / release
         files.write_new(target / "initrd.img", initrd)
@@ -225,8 +279,7 @@ class Builder:
         """The address from which this machine's apt gets that suite, or else the suite of this machine."""
         listed = self._run("apt-get", "indextargets", "--format", _TARGETS, "Created-By: Packages")
         rows = [line.split()[:2] for line in listed.splitlines() if len(line.split()) > 1]
-        release = self._run("sh", "-c", ". /etc/os-release; echo $VERSION_CODENAME").strip()
-        for wanted in (suite, release):
+        for wanted in (suite, self._own_suite()):
             for site, codename in rows:
                 if codename == wanted:
                     return site
@@ -236,11 +289,20 @@ class Builder:
             remedy="add the distribution's package sources and run apt-get update",
         )
 
+    def _own_suite(self) -> str:
+        return self._run("sh", "-c", ". /etc/os-release; echo $VERSION_CODENAME").strip()
+
     def _require_tools(self) -> None:
+        machine = self._run("uname", "-m").strip()
+        if machine != "x86_64":
+            raise HostNotFitError(
+                f"virtual machines are made of this machine's own packages, for x86-64 only, and it is {machine}",
+                where=self.here.name,
+                remedy="make and boot them on an x86-64 machine",
+            )
         needed = _TOOLS if self.here.user == "root" else {**_TOOLS, "fakeroot": "fakeroot"}
         for program, package in needed.items():
-            found = self.here.run(Command(argv=("sh", "-c", f"command -v {shlex.quote(program)}")), check=False)
-            if found.code:
+            if not has_program(self.here, program):
                 raise HostNotFitError(
                     f"{program} is missing", where=self.here.name, remedy=f"apt-get install {package}"
                 )

@@ -1,7 +1,7 @@
 """Pure: chooses a kernel and the modules that it needs for its disks, and checks that a C library accepts it.
 
 Sources: depmod(5) formats of `modules.dep` and `modules.builtin`; the note of the ABI in glibc's `libc.so.6`
-(NT_GNU_ABI_TAG of the Linux Standard Base: four words, Linux = 0, then the oldest kernel).
+(NT_GNU_ABI_TAG of the Linux Standard Base: four words, Linux = 0, then the oldest kernel); the Linux/x86 boot protocol.
 """
 
 from __future__ import annotations
@@ -24,10 +24,33 @@ _NOTE: Final = b"\x04\x00\x00\x00\x10\x00\x00\x00\x01\x00\x00\x00GNU\x00"
 _WORDS: Final = struct.Struct("<4I")
 _SUFFIX: Final = re.compile(r"\.ko(\.(xz|zst|gz))?$")
 _MOST_NAMED: Final = 8
+HEADER_BYTES: Final = 0x238
+"""The length of the beginning of a kernel from which `require_x86_64` knows it."""
+_MAGIC_AT, _MAGIC, _FLAGS_AT = 0x202, b"HdrS", 0x236
+_FIRST_WITH_FLAGS: Final = 0x20C
+_RUNS_IN_64_BITS: Final = 1
+
+
+def require_x86_64(start: bytes, *, where: str) -> None:
+    """HostNotFitError unless a file begins as a kernel for x86-64 does; `start` are its first bytes.
+
+    From version 2.12 of the boot protocol on (Linux 3.8), the first bit of `xloadflags` is set in a 64-bit kernel.
+    Older ones do not say it.
+    """
+    magic, version = struct.unpack_from("<4sH", start.ljust(HEADER_BYTES, b"\0"), _MAGIC_AT)
+    (flags,) = struct.unpack_from("<H", start.ljust(HEADER_BYTES, b"\0"), _FLAGS_AT)
+    if magic != _MAGIC or (version >= _FIRST_WITH_FLAGS and not flags & _RUNS_IN_64_BITS):
+        raise HostNotFitError(
+            "this is not a kernel for x86-64, which virtual machines run",
+            where=where,
+            remedy="take a kernel for amd64, or build the tree for x86-64 (arch/x86/boot/bzImage)",
+        )
 
 
 def choose_package(listing: str, asked: str) -> str:
     """The package of the newest kernel of a series, from the output of `apt-cache search linux-image`.
+
+    All kernels are of the empty series.
 
     Raises:
         HostNotFitError: there is none.
@@ -37,7 +60,7 @@ def choose_package(listing: str, asked: str) -> str:
     if release := find_release(found, asked):
         return f"linux-image-{release}"
     raise HostNotFitError(
-        f"this machine's package sources have no kernel {asked} for virtual machines",
+        f"this machine's package sources have no {f'kernel {asked}'.rstrip()} for virtual machines",
         where="apt-cache search linux-image",
         remedy=f"name one of these, or its series: {_listed(found)}; or a kernel of your own: path:FILE, build:TREE",
     )

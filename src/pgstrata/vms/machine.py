@@ -6,19 +6,21 @@ Its data disk is kept from boot to boot; its root file system starts as built at
 from __future__ import annotations
 
 import hashlib
+import re
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Final
 
-from pgstrata.errors import BootFailedError, HostFileError
+from pgstrata.errors import BootFailedError, HostFileError, HostNotFitError
 from pgstrata.model import sizes
 from pgstrata.model.boot import Boot
 from pgstrata.model.server import TcpRoute
-from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal
+from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal, observe_boot
 from pgstrata.servers.places import Places
 from pgstrata.system import files, reading
+from pgstrata.units import render_bytes
 from pgstrata.vms.greeting import Greeting
 from pgstrata.vms.image import GuestKernel, Image, find_image
 from pgstrata.vms.kernel_builds import find_built
@@ -79,10 +81,21 @@ class VirtualMachine:
         return str(self._control / "ssh_config")
 
     def check(self, boot: Boot) -> None:
-        """HostNotFitError if a boot is not possible: its kernel is missing or too old, or QEMU cannot do it."""
+        """HostNotFitError if a boot is not possible: no such kernel or too old, too little memory, or not by QEMU."""
         kernel = self._kernel(boot)
         require_new_enough(kernel.release, self.image.oldest, where=f"image {self.image.name}")
+        self._require_memory(boot)
         compose(boot, self._files(kernel, port=1), Acceleration.EMULATION)
+
+    def _require_memory(self, boot: Boot) -> None:
+        there = re.search(r"^MemTotal:\s+(\d+) kB", self._here.read("/proc/meminfo").decode(), re.MULTILINE)
+        if there and boot.memory > int(there[1]) * 1024:
+            raise HostNotFitError(
+                f"the virtual machine {self.image.name} is to have {render_bytes(boot.memory)} of memory, more than "
+                f"this machine ({render_bytes(int(there[1]) * 1024)})",
+                where="vm.memory",
+                remedy="give it less memory",
+            )
 
     def start(self, boot: Boot) -> None:
         """Boot it and wait until its sshd answers; a running machine is stopped first.
@@ -127,7 +140,7 @@ class VirtualMachine:
     def acceleration(self) -> Acceleration:
         """How guests run here: by hardware only if a test guest has booted that way; kept until the next reboot."""
         remembered = Path(self._places.state, "vms-acceleration")
-        boot_id = self._here.read("/proc/sys/kernel/random/boot_id").decode().strip()
+        boot_id = observe_boot(self._here)
         words: list[str] = []
         with suppress(OSError):
             words = _read_text(remembered).split()

@@ -8,10 +8,13 @@ from pgstrata.experiment.layers.declaration import FactorKey, Layer, LayerKey, l
 from pgstrata.experiment.needs import HostLine, Need, programs_needed
 from pgstrata.experiment.values import TABLE, Scalar
 from pgstrata.model.abilities import HostCase
-from pgstrata.model.boot import NO_OPTIONS
+from pgstrata.model.boot import NO_OPTIONS, grub_writes
+from pgstrata.model.mounts import find_mount
 
 _RELEASE: Final = re.compile(r"[0-9][A-Za-z0-9._+~-]*")
 _MOST_CPUS: Final = 1024
+_OF_GRUB: Final = frozenset({"grub-reboot", "grub2-reboot"})
+_ALWAYS_ENOUGH: Final = frozenset({"bootctl", "kexec"})
 _LEAST_MEMORY: Final = 256 * 1024**2
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]+(=[A-Za-z0-9_.,:/@+*%-]*)?")
 # Words with which the machine would not come back as pgstrata knows it.
@@ -49,16 +52,21 @@ def _read_options(value: Scalar) -> str:
     return " ".join(words)
 
 
-def _one_of(*programs: str) -> Need:
-    """One of these programs is enough."""
+def _way_to_boot_once() -> Need:
+    """One of these programs is enough; of GRUB only where it can take its choice back."""
 
     def lack(case: HostCase) -> str:
-        there = any(name in case.abilities.programs for name in programs)
-        return (
-            "" if there else f"needs a boot loader that can boot an entry once, or the package {case.package('kexec')}"
-        )
+        there = case.abilities.programs.keys()
+        if there & _ALWAYS_ENOUGH:
+            return ""
+        if there & _OF_GRUB:
+            mount = find_mount(case.abilities.files.get("/proc/self/mountinfo", ""), "/boot/grub")
+            if mount is None or grub_writes(mount.kind, mount.source):
+                return ""
+            return f"needs the package {case.package('kexec')}: GRUB cannot take back a choice on {mount.kind}"
+        return f"needs a boot loader that can boot an entry once, or the package {case.package('kexec')}"
 
-    return Need(lack=lack, programs=programs)
+    return Need(lack=lack, programs=(*sorted(_OF_GRUB), *sorted(_ALWAYS_ENOUGH)))
 
 
 def _read_cpus(value: Scalar) -> str:
@@ -107,7 +115,7 @@ BOOT: Final = Layer(
         ),
     },
     host=(
-        HostLine(key="kernel", needs=(_one_of("grub-reboot", "grub2-reboot", "bootctl", "kexec"),)),
+        HostLine(key="kernel", needs=(_way_to_boot_once(),)),
         HostLine(key="boot.options", needs=(programs_needed("kexec"),)),
         HostLine(key="vm.memory, vm.cpus, vm.cache", needs=(programs_needed("qemu-system-x86_64"),), root=False),
     ),

@@ -68,11 +68,10 @@ def install(host: Host, build: Build, place: Place, where: str) -> str:
     version = Command(argv=(moved.program("postgres"), "--version"), environment=moved.process_environment, folder="/")
     done = host.run(version, timeout=_TIMEOUT, check=False)
     if done.code:
-        lines = (done.stderr or done.stdout).decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
         raise HostNotFitError(
             f"a copy of the installation in {build.prefix} does not start (status {done.code})",
             where=where,
-            details=tuple(lines),
+            details=done.last_words(_LAST_LINES),
             remedy=f"{_RELOCATABLE}; noexec in storage.mount prevents it too",
         )
     return prefix

@@ -73,7 +73,7 @@ def _set_schedulers(stack: DeviceStack, scheduler: str, ledger: Ledger, where: s
 
 
 def _set_read_ahead(stack: DeviceStack, size: int, ledger: Ledger, where: str) -> None:
-    """Of the uppermost device only: it is the mounted one whose read-ahead counts."""
+    """Set the read-ahead of the uppermost device, which is the mounted one: only its read-ahead counts."""
     device, kilobytes = stack.devices[0], size // 1024
     seen = change_host(ledger, read_ahead_change(device.disk, device.read_ahead_file, kilobytes), where)
     if seen != str(kilobytes) or size % 1024:
@@ -262,7 +262,7 @@ def assert_file_system(site: StorageSite, stack: DeviceStack, device: str, where
 
 
 def _facts(seen: Mapping[Role, Observed], stacks: Mapping[Role, DeviceStack]) -> Mapping[str, str]:
-    """Those of the data without the name of their part; of a WAL that lies with the data only that it does."""
+    """Facts of each part by its name, those of the data without one; of a WAL with the data only that it is there."""
     data = stacks[Role.DATA]
     together = seen[Role.WAL].facts["inside"].startswith(f"{seen[Role.DATA].facts['real']}/")
     facts = {

@@ -146,7 +146,7 @@ class Making:
         return places
 
     def _accept(self, asked: str, where: str) -> tuple[str, int]:
-        """Its real path, and its bytes."""
+        """The real path of an accepted device, and its size in bytes."""
         if self.host.exists(self.devices):
             require_root_keeps(self.host, self.devices, remedy=_KEPT)
         seen = self._run(device_script(asked, self.devices))
