@@ -84,7 +84,12 @@ def test_what_cannot_be_meant_is_refused_with_a_remedy(arguments, error, said):
 def test_a_window_beyond_the_archive_is_cut_and_that_is_known():
     found = choose("17:30", "2026-11-26T19:00")
     assert found.window.end == END
-    assert found.clipped
+    assert (found.clipped, found.comparison_clipped) == (True, False)
+
+
+def test_a_comparison_window_beyond_the_archive_is_cut_and_that_is_known():
+    found = choose("13:28", "13:47", "2026-11-26T08:00..2026-11-26T12:00")
+    assert (found.clipped, found.comparison_clipped) == (False, True)
 
 
 BACK = 1_792_890_000

@@ -186,3 +186,30 @@ def test_the_accounts_of_several_levels_have_the_same_rows():
     assert len({tuple((row.part, row.event) for row in account.rows) for account in accounts}) == 1
     for account in accounts:
         assert math.fsum(row.seconds for row in account.rows) == pytest.approx(account.seconds)
+
+
+@pytest.mark.parametrize("unit", [1e-250, 1e-100, 1e100, 1e250])
+@pytest.mark.parametrize("counted", [True, False])
+def test_times_that_no_machine_shows_are_split_like_others(unit, counted):
+    usual = split(with_more(3, 200e-6), counted=counted)
+    found = split(
+        [unit * each for each in with_more(3, 200e-6)], reference=[unit * each for each in PLAIN], counted=counted
+    )
+    assert [(row.part, row.event, row.query) for row in found.causes] == [
+        (row.part, row.event, row.query) for row in usual.causes
+    ]
+    for one, other in zip((found.total, *found.rows), (usual.total, *usual.rows), strict=True):
+        assert one.difference == pytest.approx(unit * other.difference, rel=1e-6)
+        assert one.interval.low == pytest.approx(unit * other.interval.low, rel=1e-6)
+        assert one.interval.high == pytest.approx(unit * other.interval.high, rel=1e-6)
+
+
+@pytest.mark.parametrize("huge", [1e100, 1e155, 1e300])
+def test_one_block_with_a_time_that_no_machine_shows_is_no_error(huge):
+    rng = np.random.default_rng(1)
+    value, reference = ([draw(rng, PLAIN) for _ in range(5)] for _ in range(2))
+    value[0] = draw(rng, [huge * each for each in PLAIN])
+    found = attribute(value, reference, environment="new", reference_name="old", cell="c")
+    assert math.isfinite(found.total.difference)
+    _, accounts = average((value, reference))
+    assert [math.isfinite(account.seconds) for account in accounts] == [True, True]

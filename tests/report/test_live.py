@@ -23,7 +23,8 @@ from pgstrata.model.archive import (
     RelationUse,
     Span,
 )
-from pgstrata.model.explanation import CallsChange, Chosen, Explained, Outcome, RelationChange
+from pgstrata.model.attribution import ValueInterval
+from pgstrata.model.explanation import CallsChange, Change, Chosen, Explained, Lead, Outcome, RelationChange
 from pgstrata.model.profile import Profiled
 from pgstrata.report.blocks.markdown import emit_markdown
 from pgstrata.report.blocks.page import emit_page
@@ -36,8 +37,8 @@ from pgstrata.report.live.json import explanation_json
 from pgstrata.report.live.limits import LIMITS, say_limits
 from pgstrata.report.live.profile import make_profile_document, profile_json
 from pgstrata.report.live.relations import relation_changes, say_relations
-from pgstrata.report.live.tables import calls_table
-from pgstrata.report.live.words import name_statement, render_sessions
+from pgstrata.report.live.tables import calls_table, rates_table
+from pgstrata.report.live.words import name_statement, render_change, render_sessions
 
 CPU, LOCK = session("select"), session("update", "Lock/transactionid")
 BEGIN = 1_795_711_000
@@ -161,6 +162,69 @@ def test_what_the_recorder_cannot_see_is_a_doubt():
     assert "GRANT pg_monitor" in said
     assert "the window was cut to it" in said
     assert len(say_limits(LIMITS)) == len(LIMITS)
+
+
+def told(kind, second, detail=""):
+    return ArchiveEvent(moment=BEGIN + second, kind=kind, detail=detail)
+
+
+def test_a_restart_a_reset_and_the_reason_of_a_gap_limit_the_answer():
+    value = window(
+        {CPU: [2, 3] * 60}, [100.0, 104.0] * 60, gaps=(Span(begin=BEGIN + 20, end=BEGIN + 50),),
+        events=(
+            told(EventKind.LOST, 21, NASTY), told(EventKind.RESTARTED, 50, "18.1"), told(EventKind.EVICTED, 70),
+            told(EventKind.EVICTED, 80), told(EventKind.RESET, 90, "pg_stat_statements"), told(EventKind.RESET, 95, "wal"),
+        ),
+    )  # fmt: skip
+    before = window({CPU: [2, 3] * 60}, [100.0, 104.0] * 60, begin=BEGIN - 120)
+    said = words(explained(value, before))
+    assert "the window has 1 gap in the recording" in said
+    assert "(the connection was lost)" in said
+    assert "the server was restarted in the window (it answered again at" in said
+    assert "somebody reset pg_stat_statements in the window (" in said
+    assert "pg_stat_statements dropped entries in 2 intervals of the window" in said
+    alone = Profiled(
+        archive="shop", facts=explained(value, before).facts, profile=profile(value), texts={}, clipped=True
+    )
+    text = " ".join(emit_text(make_profile_document(alone, "1")).split())
+    assert "the server was restarted in the window" in text
+    assert "the window was cut to it" in text
+    assert len(json.loads(profile_json(alone))["warnings"]) == 5
+
+
+def test_nothing_is_said_of_windows_to_which_nothing_happened():
+    said = words(made((2, 2), (100, 100)))
+    assert not any(text in said for text in ("gap", "restarted", "dropped", "reset", "was cut"))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "low", "high", "said"),
+    [
+        (12, 8, 20, "12 s before [8, 20]"),
+        (-30, -35, -22, "30 s after [22, 35]"),
+        (1, -4, 2, "with the load [-2, +4]"),
+    ],
+)
+def test_what_the_host_did_before_the_load_rose_and_after_it_is_said(seconds, low, high, said):
+    changes = [
+        Change(name=name, value=3.0, reference=1.0, ratio=ValueInterval(low=2.5, high=3.5), resolved=True)
+        for name in ("host_user_cpu", "host_system_cpu")
+    ]
+    lead = Lead(name="host_user_cpu", seconds=seconds, interval=ValueInterval(low=low, high=high))
+    (began,) = [column for column in rates_table("x", changes, [lead]).columns if column.title == "began"]
+    assert sorted(began.cells) == sorted((said, ""))
+    assert not [column for column in rates_table("x", changes).columns if column.title == "began"]
+    found = locked()
+    found = replace(found, explanation=replace(found.explanation, host=tuple(changes), leads=(lead,)))
+    assert said in words(found)
+    (told,) = json.loads(explanation_json(found))["leads"]
+    assert told == {"name": "host_user_cpu", "seconds": seconds, "interval": [low, high]}
+
+
+def test_a_comparison_window_that_was_cut_is_told():
+    found = made((2, 2), (100, 100))
+    found = replace(found, chosen=replace(found.chosen, comparison_clipped=True))
+    assert "the comparison window was cut to it" in words(found)
 
 
 def test_documents_for_programs_have_no_number_that_is_none():
@@ -322,3 +386,9 @@ def test_of_no_calls_and_of_unused_tables_no_figures_are_shown():
     (section,) = relation_changes([change])
     (dead,) = [column for column in section.blocks[0].columns if column.title == "dead rows"]
     assert dead.cells == ("17,185 → -",)
+
+
+@pytest.mark.parametrize(("high", "said"), [(600.0, "495 times [21.1, 600]"), (1e12, "495 times [at least 21.1]")])
+def test_an_upper_end_that_tells_nothing_is_not_shown(high, said):
+    change = Change(name="time", value=495.0, reference=1.0, ratio=ValueInterval(low=21.1, high=high), resolved=True)
+    assert render_change(change) == said

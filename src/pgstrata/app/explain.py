@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from pgstrata.app.live_windows import choose_window, choose_windows, say_span
 from pgstrata.diagnosis.live.explain import explain
+from pgstrata.diagnosis.live.leads import CELLS
 from pgstrata.diagnosis.live.periods import compare_periods
 from pgstrata.diagnosis.live.profile import profile
 from pgstrata.diagnosis.live.uses import longest_statements
@@ -42,17 +44,21 @@ def load_explanation(
         facts = archive_facts(reader, archive)
         chosen = choose_windows(facts, begin, end, against)
         texts = reader.texts() if query_text else {}
-        return explain_chosen(reader, archive, facts, chosen, texts)
+        return explain_chosen(reader, archive, facts, chosen, texts, leads=True)
 
 
 def explain_chosen(
-    reader: ArchiveReader, archive: Path, facts: ArchiveFacts, chosen: Chosen, texts: Mapping[str, str]
-) -> Explained:
-    """Explain windows that are chosen; ArchiveError where nothing is recorded of one."""
+    reader: ArchiveReader, archive: Path, facts: ArchiveFacts, chosen: Chosen, texts: Mapping[str, str], *,
+    leads: bool = False,
+) -> Explained:  # fmt: skip
+    """Explain windows that are chosen; `leads`: also say what changed before the load did, and what after it.
+
+    ArchiveError where nothing is recorded of one.
+    """
     value = require_looks(reader.window(chosen.window, facts))
     reference = require_looks(reader.window(chosen.comparison, facts))
     around = reader.window(chosen.around, facts, most=_MOST_AROUND)
-    found = explain(value, reference, around)
+    found = explain(value, reference, around, partial(reader.window, facts=facts, most=CELLS) if leads else None)
     return Explained(archive=str(archive), facts=facts, chosen=chosen, explanation=found, texts=texts)
 
 
@@ -60,9 +66,10 @@ def load_profile(archive: Path, begin: str | None, end: str | None, *, query_tex
     """What a window of an archive holds by itself; arguments and errors are those of `load_explanation`."""
     with ArchiveReader.open(archive) as reader:
         facts = archive_facts(reader, archive)
-        window = require_looks(reader.window(choose_window(facts, begin, end)[0], facts))
+        span, clipped = choose_window(facts, begin, end)
+        window = require_looks(reader.window(span, facts))
         texts = reader.texts() if query_text else {}
-    return Profiled(archive=str(archive), facts=facts, profile=profile(window), texts=texts)
+    return Profiled(archive=str(archive), facts=facts, profile=profile(window), texts=texts, clipped=clipped)
 
 
 def load_periods(

@@ -37,7 +37,7 @@ class ArchivePast:
     facts: ArchiveFacts
 
     def window(self, span: Span) -> ArchiveWindow | None:
-        """By the second where there are seconds."""
+        """The window in cells of a second where the archive still has seconds."""
         begin, end = max(span.begin, self.facts.span.begin), min(span.end, self.facts.span.end)
         if begin >= end:
             return None

@@ -39,18 +39,27 @@ def choose_windows(facts: ArchiveFacts, begin: str | None, end: str | None, agai
         ArchiveError: the archive has nothing of it.
     """
     window, clipped = choose_window(facts, begin, end)
+    compared_clipped = False
     if against is not None:
         first, dots, last = against.partition("..")
         if not dots:
             raise UsageError(f"{against!r} is not a window", where="--against", remedy="write FROM..TO")
-        compared = _within(facts, _span(facts, first.strip() or None, last.strip() or None, "--against"))
+        asked = _span(facts, first.strip() or None, last.strip() or None, "--against")
+        compared = _within(facts, asked)
+        compared_clipped = compared != asked
         if compared.begin < window.end and window.begin < compared.end:
             raise UsageError(
                 "both windows overlap", where="--against", remedy="give a window before or after the other"
             )
     else:
         compared = window_before(facts, window)
-    return Chosen(window=window, comparison=compared, around=_around(facts, window, compared), clipped=clipped)
+    return Chosen(
+        window=window,
+        comparison=compared,
+        around=_around(facts, window, compared),
+        clipped=clipped,
+        comparison_clipped=compared_clipped,
+    )
 
 
 def choose_exactly(facts: ArchiveFacts, window: Span, since: int | None = None) -> Chosen:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pgstrata.cli.completion import complete_any, complete_archive
+from pgstrata.cli.completion import complete_any, complete_archive, complete_cell, complete_environment
+from pgstrata.cli.documents import Format, choose_format, print_document
 from pgstrata.cli.options import Json, NoQueryText, duration_at
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ def watch(
     ] = "1GB",
     host: Annotated[
         str | None,
-        typer.Option("--host", metavar="HOST", help="The server's machine if it is another one: ssh:NAME."),
+        typer.Option(
+            "--host", metavar="HOST", help="The server's machine: ssh:NAME, or local for a container on this one."
+        ),
     ] = None,
     no_query_text: Annotated[
         bool, typer.Option("--no-query-text", help="Only ids or hashes of statements, no texts.")
@@ -88,8 +91,9 @@ def watch(
     period: Period = "week",
     plain: Annotated[bool, typer.Option("--plain", help="Print lines, also on a terminal; no live screen.")] = False,
 ) -> None:
-    """Record a running server: its sessions every second, statements every ten, its statistics, its host.
+    """Record a live server.
 
+    Sessions are sampled every second, statements counted every ten seconds, with statistics of the server and its host.
     It only reads, through one connection with short timeouts. Membership in pg_monitor is enough. It goes on when the
     server is restarted. It tells when transactions begin to take longer than usual, and when that ends. On a terminal
     it shows a live screen: throughput, load, statements, blockers.
@@ -204,6 +208,7 @@ Against = Annotated[
         "--against",
         metavar="FROM..TO",
         help="Compare with this window, not with the time before; of a study, with the environment of this name.",
+        autocompletion=complete_environment,
     ),
 ]
 Source = Annotated[
@@ -217,7 +222,6 @@ Source = Annotated[
 
 
 Report = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Also write a page.")]
-Format = Annotated[str | None, typer.Option("--format", help="'text': plain, at most 78 columns; 'markdown'.")]
 
 
 def explain(
@@ -227,21 +231,32 @@ def explain(
     against: Against = None,
     environment: Annotated[
         str | None,
-        typer.Option("--environment", metavar="NAME", help="Of a study: explain this environment, not a window."),
+        typer.Option(
+            "--environment",
+            metavar="NAME",
+            help="Of a study: explain this environment, not a window.",
+            autocompletion=complete_environment,
+        ),
     ] = None,
     cell: Annotated[
-        str | None, typer.Option("--cell", metavar="CELL", help="Of a study with several cells: this one.")
+        str | None,
+        typer.Option(
+            "--cell",
+            metavar="CELL",
+            help="Of a study with several cells: this one.",
+            autocompletion=complete_cell,
+        ),
     ] = None,
     json: Json = False,
     report: Report = None,
     format_: Format = None,
     no_query_text: NoQueryText = False,
 ) -> None:
-    """Explain why a live server was slow: compare a window of an archive with another, by default the time before.
+    """Explain why a live server was slow.
 
-    The answer says whether it was slower at all, what most likely caused it, where the extra load is, and whether
-    statements were called more often or became slower. Of a study it compares an environment with another one, by
-    default the baseline.
+    It compares a window of an archive with another one, by default the time before. The answer says whether it was
+    slower at all, what most likely caused it, where the extra load is, and whether statements were called more often or
+    became slower. Of a study it compares an environment with another one, by default the baseline.
     """
     from pgstrata import __version__
     from pgstrata.app.explain import load_explanation
@@ -250,7 +265,7 @@ def explain(
     from pgstrata.report.live.document import make_explanation
     from pgstrata.report.live.json import explanation_json
 
-    check_format(format_)
+    format_ = choose_format(format_)
     of_study = is_study(archive)
     given = (("--from", begin), ("--to", end)) if of_study else (("--environment", environment), ("--cell", cell))
     for option, value in given:
@@ -269,21 +284,11 @@ def explain(
     tell_document(make_explanation(found, __version__), said, format_, report, private=not of_study)
 
 
-def check_format(format_: str | None) -> None:
-    """UsageError where it is no format of a document."""
-    from pgstrata.errors import UsageError
-
-    if format_ not in {None, "text", "markdown"}:
-        remedy = "use --format text, --format markdown, or --json"
-        raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
-
-
 def tell_document(
     document: "Document", json: str | None, format_: str | None, report: Path | None, *, private: bool = True
 ) -> None:
     """Write the page, then print the document, or the same for programs; `private`: it tells of a live server."""
     from pgstrata.app.report import write_page
-    from pgstrata.cli.documents import print_document
 
     if report is not None:
         write_page(document, report, option="--report", private=private)

@@ -1,6 +1,7 @@
 """`pgstrata correlate`: which waits of a live server go with what its host did."""
 
-from pgstrata.cli.live import Archive, Begin, End, Format, Report, check_format, tell_document
+from pgstrata.cli.documents import Format, choose_format
+from pgstrata.cli.live import Archive, Begin, End, Report, tell_document
 from pgstrata.cli.options import Json
 
 
@@ -12,16 +13,17 @@ def correlate(
     report: Report = None,
     format_: Format = None,
 ) -> None:
-    """Find which wait events of a window go with the host, the server or throughput, and which of them leads.
+    """Find what rises and falls with wait events.
 
-    Every wait event is compared with every series, at lags of up to a minute. Neighbouring steps resemble each other,
-    and so many pairs agree by chance: the answer takes both into account. It needs ten minutes at least.
+    Every wait event is compared with throughput and with every series of the host and the server, at lags of up to a
+    minute. The answer says which of both leads. Neighbouring steps resemble each other, and many pairs agree by chance:
+    the answer takes both into account. It needs ten minutes at least.
     """
     from pgstrata import __version__
     from pgstrata.app.correlate import load_associations
     from pgstrata.report.live.correlate import associations_json, make_associations_document
 
-    check_format(format_)
+    format_ = choose_format(format_)
     found = load_associations(archive, begin, end)
     tell_document(
         make_associations_document(found, __version__), associations_json(found) if json else None, format_, report

@@ -1,6 +1,7 @@
 """`pgstrata incidents`: when a live server was slow."""
 
-from pgstrata.cli.live import Archive, Begin, End, Format, Period, Report, check_format, rate_of, tell_document
+from pgstrata.cli.documents import Format, choose_format
+from pgstrata.cli.live import Archive, Begin, End, Period, Report, rate_of, tell_document
 from pgstrata.cli.options import Json, NoQueryText
 
 
@@ -14,16 +15,16 @@ def incidents(
     format_: Format = None,
     no_query_text: NoQueryText = False,
 ) -> None:
-    """Find out when a live server was slow: search an archive for stretches that were slower than usual.
+    """Find out when a live server was slow.
 
-    What is usual is known from the hour before and, from the fourth day on, from the same time of former days. More
-    demand is no incident; it is listed apart.
+    It searches an archive for periods that were slower than usual. What is usual is known from the hour before and,
+    from the fourth day on, from the same time of former days. More demand is no incident; it is listed apart.
     """
     from pgstrata import __version__
     from pgstrata.app.incidents import load_incidents
     from pgstrata.report.live.incidents import make_incidents
     from pgstrata.report.live.incidents_json import incidents_json
 
-    check_format(format_)
+    format_ = choose_format(format_)
     found = load_incidents(archive, begin, end, rate=rate_of(period), query_text=not no_query_text)
     tell_document(make_incidents(found, __version__), incidents_json(found) if json else None, format_, report)

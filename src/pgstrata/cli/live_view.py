@@ -10,11 +10,10 @@ from typing import Final
 from pgstrata.cli.live_cells import Line, Paint, Piece, fit, padded, shortened, width_of
 from pgstrata.cli.live_chart import CLASSES, draw_bars, draw_clock, draw_stack, share_of
 from pgstrata.cli.live_state import NOW, STEPS, Blocker, Column, LiveState, TopStatement
-from pgstrata.model.attribution import Part
 from pgstrata.model.incidents import Incident, IncidentKind
-from pgstrata.report.live.words import local, name_blocker, name_statement, render_rate
-from pgstrata.report.sentences.causes import PART_NAMES, readable
-from pgstrata.units import render_count, render_duration
+from pgstrata.report.live.words import local, name_blocker, name_statement, name_wait
+from pgstrata.report.sentences.causes import readable
+from pgstrata.units import render_count, render_duration, render_rate
 
 LEAST_COLUMNS: Final = 40
 LEAST_ROWS: Final = 10
@@ -196,7 +195,7 @@ class _View:
         calls = mean = ""
         if each.use is not None and each.use.calls > 0 and each.counted > 0:
             calls, mean = render_rate(each.use.calls / each.counted), render_duration(each.use.seconds / each.use.calls)
-        event = "" if each.event is None else readable(each.event) or PART_NAMES[Part.RUNNING]
+        event = "" if each.event is None else name_wait(each.event)
         # not told from all others each second: that takes time
         text = name_statement(each.key, {each.key: self.state.texts.get(each.key, "")}, self.columns)
         return shortened(self._row(_load(each.load), calls, mean, event, text), self.columns)

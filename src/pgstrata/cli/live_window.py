@@ -4,7 +4,8 @@ from typing import Annotated, Final
 
 import typer
 
-from pgstrata.cli.live import Archive, Begin, End, Format, Report, check_format, tell_document
+from pgstrata.cli.documents import Format, choose_format
+from pgstrata.cli.live import Archive, Begin, End, Report, tell_document
 from pgstrata.cli.options import Json, NoQueryText
 
 _AT_LEAST: Final = 100
@@ -44,17 +45,18 @@ def window(
     format_: Format = None,
     no_query_text: NoQueryText = False,
 ) -> None:
-    """Show a window of an archive by itself: load, statements, blockers, server, host.
+    """Show what a server did in a window of time.
 
-    With --against it shows two windows side by side: each figure with its difference, and whether that may be chance.
-    With --event it lists the statements that were seen waiting for this event.
+    This is load, statements, blockers, server and host. With --against it shows two windows side by side: each figure
+    with its difference, and whether that may be chance. With --event it lists the statements that were seen waiting for
+    this event.
     """
     from pgstrata import __version__
     from pgstrata.app.explain import load_profile
     from pgstrata.errors import UsageError
     from pgstrata.report.live.profile import make_profile_document, profile_json
 
-    check_format(format_)
+    format_ = choose_format(format_)
     if at_least is not None and event is None:
         raise UsageError("it was given without --event", where="--at-least", remedy="add --event TYPE/EVENT")
     if event is not None:

@@ -16,6 +16,7 @@ from pgstrata.diagnosis.account import Seen, choose_method
 from pgstrata.diagnosis.counting import Key
 from pgstrata.diagnosis.processes import contribute_processes
 from pgstrata.diagnosis.profiles import use_profiles
+from pgstrata.diagnosis.scale import account_in_seconds, attribution_in_seconds, choose_unit, in_unit
 from pgstrata.diagnosis.window_accounts import Accounts, make_accounts
 from pgstrata.model.attribution import Account, AccountRow, Attribution, Contribution, Method, Part, ValueInterval
 from pgstrata.stats.moderated import moderated_error, resolve_holm
@@ -31,12 +32,12 @@ class Bounds:
     above: float
 
     def less(self, other: Bounds) -> Bounds:
-        """Of the difference of two."""
+        """Bounds of the difference to another one."""
         return Bounds(below=self.below + other.above, above=self.above + other.below)
 
 
 def bound(keys: Sequence[Key], values: FloatArray, rows: Sequence[int]) -> Bounds:
-    """Of the sum of some rows of an account.
+    """Bounds of the sum of some rows of an account.
 
     Samples show in which statements sessions computed or queued for a CPU, not which of the two; queueing is shown as
     if it were divided like both. But sessions queue when they wake up, so that a statement which waits may have all of
@@ -95,7 +96,9 @@ def attribute(
         reference_name: that of the reference.
         cell: where both were measured.
     """
-    sides, origin = use_profiles((value, reference))
+    unit = choose_unit((value, reference))
+    windows = in_unit((value, reference), unit)
+    sides, origin = use_profiles(windows)
     method = choose_method(sides)
     accounts = make_accounts(sides, method)
     errors = _Errors.of(accounts)
@@ -105,7 +108,7 @@ def attribute(
     (total,) = _resolve(_contribute(errors, lambda _: (None, "", "")))
     family = _resolve([*parts, *rows])
     parts, rows = family[: len(parts)], family[len(parts) :]
-    return Attribution(
+    found = Attribution(
         environment=environment,
         reference=reference_name,
         cell=cell,
@@ -118,17 +121,19 @@ def attribute(
         rows=_by_size(rows),
         causes=_find_causes(total.shown, [item.shown for item in rows], [item.shown for item in parts]),
         origin=origin,
-        processes=contribute_processes(value, reference),
+        processes=contribute_processes(*windows),
     )
+    return attribution_in_seconds(found, unit)
 
 
 def average(sides: Sequence[Sequence[Seen]]) -> tuple[Method, tuple[Account, ...]]:
     """The mean account of each side by part and event, all of them split alike; every side needs a window."""
-    sides, origin = use_profiles(sides)
+    unit = choose_unit(sides)
+    sides, origin = use_profiles(in_unit(sides, unit))
     method = choose_method(sides)
     accounts = make_accounts(sides, method)
     groups = _group(accounts.keys, lambda key: (key[0], key[1], ""))
-    return method, tuple(
+    found = (
         Account(
             seconds=float(side.seconds.mean()),
             samples=side.samples,
@@ -146,6 +151,7 @@ def average(sides: Sequence[Sequence[Seen]]) -> tuple[Method, tuple[Account, ...
         )
         for side in accounts.sides
     )
+    return method, tuple(account_in_seconds(account, unit) for account in found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ Counted = Mapping[Key, float]
 """Samples of one window."""
 CLIENT: Final = (Part.CLIENT, "", "")
 TOGETHER: Final = "\0"
-"""In place of a statement: several that were put together before, other than one that is not known."""
+"""Placeholder for several statements that were put together; one that is not known is something else."""
 _Event = tuple[Part, str]
 """Part and event."""
 
@@ -36,7 +36,7 @@ def count_side(side: Sequence[Seen]) -> list[Counted]:
 
 
 def name_unknown(sides: Sequence[Sequence[Counted]]) -> list[list[Counted]]:
-    """The same with samples whose statement is not known divided as the others of their part and event are.
+    """Counts in which samples of unknown statements are divided as the other samples of the same part and event.
 
     As those of their side, or where these are fewer than `FEWEST_SAMPLES` as those of all; else they stay without one.
     """
@@ -117,7 +117,7 @@ def fold(counted: Sequence[Sequence[Counted]]) -> Mapping[Key, Key]:
 def find_commonest(
     sides: Sequence[Sequence[Seen]], tell: Callable[[SessionCount], str], folded: Mapping[Key, Key]
 ) -> Mapping[Key, str]:
-    """By row, what is told most often of its samples, but for those whose statement is not known."""
+    """What most samples of each row tell; samples of unknown statements do not count."""
     found: dict[Key, Counter[str]] = {}
     for count in (count for side in sides for seen in side for count in seen.sessions):
         said, key = tell(count), folded.get(_key(count))

@@ -81,7 +81,7 @@ def _among(windows: Sequence[Seen]) -> _Among:
 
 
 def _keep_known(among: Mapping[_Name, int], everywhere: Mapping[_Name, int]) -> Counter[_Name]:
-    """The same with statements that were seen too seldom put together."""
+    """A profile in which statements that were seen too seldom are put together."""
     often: Counter[str] = Counter()
     for (_, _, query, _), samples in everywhere.items():
         often[query] += samples

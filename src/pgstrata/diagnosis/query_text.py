@@ -13,6 +13,7 @@ constant or not depending on a setting, a comment within a comment, what follows
 import hashlib
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 LONGEST: Final = 400
@@ -60,6 +61,12 @@ def normalise(text: str) -> str:
     for found in _TOKEN.finditer(text):
         line.add(found.lastgroup or "", found[0])
     return _LIST.sub(r"\1?\2", line.text()).rstrip("; ")[:LONGEST]
+
+
+@lru_cache(maxsize=4096)
+def normalise_masked(text: str) -> str:
+    """The normalised form of a text in which the server has replaced constants; samples repeat few texts often."""
+    return normalise(read_masked(text))
 
 
 def hide_constants(text: str, kept: str = "") -> str:

@@ -18,7 +18,7 @@ _FEWEST_TO_DIVIDE: Final = 20
 _PSEUDO: Final = 0.5
 """Samples that a class has beforehand, so that one that was never seen has an error too (after Jeffreys)."""
 _STEP: Final = 1e-3
-"""Of a share, for slopes by differences."""
+"""Step of a share with which slopes are taken from differences."""
 _WITHOUT_EVENT: Final = frozenset({Part.RUNNING, Part.REST})
 _AS_WAITS: Final = frozenset({Part.WAIT, Part.CONNECT})
 _Values = TypeVar("_Values", FloatArray, tuple[Key, ...])
@@ -53,7 +53,7 @@ class WindowAccounts:
     events: FloatArray
 
     def sampling_variance(self, rows: Sequence[int]) -> FloatArray:
-        """Of the sum of some rows in each window, shape (windows,).
+        """Sampling variance of the sum of some rows in each window, shape (windows,).
 
         Multinomial in two stages, by the law of total variance: which event was seen, and in which statement.
         """
@@ -136,7 +136,7 @@ class _Classes:
 
     @staticmethod
     def of(keys: Iterable[Key]) -> _Classes:
-        """Of the keys under which all that was seen is shown."""
+        """The classes of the keys under which everything that was seen is shown."""
         found = tuple(dict.fromkeys(keys))
         statements = tuple(dict.fromkeys(query for part, _, query in found if part in _WITHOUT_EVENT)) or ("",)
         asleep = statements if any(part is Part.REST for part, _, _ in found) else ()
@@ -152,21 +152,21 @@ class _Classes:
         )
 
     def awake(self, values: FloatArray) -> FloatArray:
-        """Of each statement what did not sleep, as far as is known."""
+        """The part of each statement that is known not to have slept."""
         return values[1 : 1 + self.statements]
 
     def sleeping(self, values: FloatArray) -> FloatArray:
-        """Of each statement what slept without an event, as far as is known."""
+        """The part of each statement that is known to have slept without a wait event."""
         if not self.asleep:
             return np.zeros_like(self.awake(values))
         return values[1 + self.statements : 1 + self.statements + self.asleep]
 
     def without_event(self, values: FloatArray) -> FloatArray:
-        """Of each statement all that had no event."""
+        """The part of each statement without a wait event."""
         return np.asarray(self.awake(values) + self.sleeping(values))
 
     def waits(self, values: _Values) -> _Values:
-        """Those of waits."""
+        """The values of wait events."""
         return values[1 + self.statements + self.asleep :]
 
 

@@ -13,6 +13,8 @@ CLIENT: Final = "client backend"
 PARALLEL: Final = "parallel worker"
 REST: Final = "(others)"
 """Key of the sum of small statements, and name of the sum of small tables or indexes: other ones in each interval."""
+COUNTING: Final = "pg_stat_statements"
+"""What counts statements: the detail of an event that somebody reset it."""
 _IN_STATEMENT: Final = frozenset({"active", "fastpath function call"})
 
 

@@ -89,7 +89,7 @@ class DemandKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemandChange:
-    """More load that is no incident; figures as those of `Incident`. `statements` are keys, those with most load first.
+    """More demand, which is no incident; figures as those of `Incident`. `statements` are keys, most load first.
 
     `factor` is the time per transaction as a multiple of the usual one; None where it is not known.
     """

@@ -49,7 +49,7 @@ SYNTHETIC: Final = _metric(
 ROUND_TPS: Final = "round_tps"
 """The series of throughput by round of slices: `times` are starts of slices in seconds since the first."""
 SCHEDULE_LAG: Final = "schedule_lag"
-"""Of a run at a fixed rate, and by its seconds: how late transactions began, on average."""
+"""How late transactions began, on average: of a run at a fixed rate, and of each of its seconds."""
 COMPARED_SERIES: Final = (ROUND_TPS, TPS.name)
 """Series that comparisons of throughput need: rounds of slices, and seconds, by which a warm-up shows."""
 BACKGROUND_LOAD: Final = "neighbour_share"

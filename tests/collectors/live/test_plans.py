@@ -9,9 +9,10 @@ from pgstrata.collectors.live.plans import (
     read_explainable,
     read_generic_plan,
 )
-from pgstrata.collectors.live.statements import EXPLAIN, OWN, is_own
+from pgstrata.collectors.live.statements import EXPLAIN, OWN, is_own, is_own_use
 from pgstrata.diagnosis.query_text import normalise
 from pgstrata.errors import ParseError
+from pgstrata.model.archive import StatementUse
 from pgstrata.model.query_plans import PlanProblem
 
 PLAN = b"""\
@@ -84,7 +85,16 @@ def test_constants_of_a_type_are_written_as_casts_which_parsers_take():
 def test_questions_for_plans_are_the_recorders_own_statements():
     assert is_own(normalise(explain_statement("SELECT a FROM t WHERE b = $1")))
     assert not is_own(normalise("EXPLAIN SELECT a FROM t"))
+
     asked = explainable_statement(["7", "8"], "public")
     assert OWN in asked
     assert "'7 8'" in asked
     assert "@" not in asked
+
+
+@pytest.mark.parametrize("text", ["BEGIN READ ONLY", "SAVEPOINT $1", "ROLLBACK TO SAVEPOINT $1"])
+def test_statements_around_plans_that_have_no_name_left_are_told_by_how_seldom_they_are(text):
+    assert is_own_use(normalise(text), StatementUse(calls=2))
+    assert not is_own_use(normalise(text), StatementUse(calls=50))
+    assert not is_own_use(normalise("BEGIN"), StatementUse(calls=2))
+    assert is_own_use(normalise("SELECT 1 AS pgstrata"), StatementUse(calls=50))

@@ -259,3 +259,27 @@ def test_begin_and_end_of_a_change_are_told_with_intervals():
     assert found.onset.end_interval.low <= 300 <= found.onset.end_interval.high
     assert found.onset.begin_interval.high - found.onset.begin_interval.low < 20
     assert explain(parts[1], parts[1], parts[2]).onset is None
+
+
+def test_a_server_on_which_almost_nothing_is_committed_has_an_incident():
+    draws = np.random.default_rng(5)
+    commits = [150.0, *[0.0] * 70, 0.0, 12.0, 0.0]
+    value = window({LOCK: [6] * 74}, commits)
+    usual = {CPU: poisson(draws, 0.8, 300), session("update"): poisson(draws, 0.9, 300)}
+    before = window(usual, (290 * draws.normal(1, 0.2, 300)).tolist())
+    found = explain(value, before)
+    assert found.outcome is Outcome.INCIDENT
+    assert found.throughput.ratio.high < 0.3
+    assert found.time.ratio.low > 5
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.05, 0.2, 1.0])
+def test_windows_with_hardly_a_transaction_seldom_differ_by_chance(rate):
+    draws, found = np.random.default_rng(11), []
+    for _ in range(150):
+        value, before = (
+            window({CPU: poisson(draws, 0.5, size)}, [float(each) for each in poisson(draws, rate, size)])
+            for size in (75, 300)
+        )
+        found.append(explain(value, before).throughput.resolved)
+    assert np.mean(found) <= 0.1

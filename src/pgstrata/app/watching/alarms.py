@@ -78,7 +78,7 @@ class Alarms:
         self._reading = False
 
     def _renew(self) -> None:
-        """Nothing is known but former days."""
+        """Forget all but former days."""
         self._lately = Lately(STEP)
         self._detector = Detector(self._lately, self._memory, step=STEP, rate=self._rate)
         self._minute: list[LoadStep] = []

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pgstrata.app.watching.host_feed import HostFeed, require_host
-from pgstrata.app.watching.server import LiveServer
+from pgstrata.app.watching.server import LiveServer, observe_server
 from pgstrata.app.watching.ticker import Dues
+from pgstrata.collectors.live.counters import VIEWS, counted_views, counters_statement, read_counters
 from pgstrata.collectors.live.relations import RelationsReader, relations_period
 from pgstrata.collectors.live.statements import StatementsReader
 from pgstrata.errors import PgstrataError, SessionLostError, SqlError
@@ -21,7 +22,7 @@ _PATIENCE: Final = 5.0
 _LONGEST_WAIT: Final = 30
 """Seconds between two attempts to connect."""
 _REFUSED_WAIT: Final = 300
-"""The same where the server does not let the recorder in: what counts failures must not lock its role."""
+"""Seconds between attempts where the server refuses the recorder, so that nothing locks its role."""
 _REFUSED: Final = ("authentication failed", "pg_hba.conf", "does not exist", "not permitted to log in")
 _MOST_OWED: Final = 50.0
 """The recorder's own transactions that may still be missing from what the server has counted: those of ten seconds."""
@@ -30,6 +31,8 @@ _NOT_PREPARED: Final = frozenset({"26000", "42P05", "0A000"})
 
 Behind a pooler that gives each transaction another session, all of them happen.
 """
+_NOT_SHOWN: Final = ("0A", "42", "55000")
+"""How SQLSTATEs begin of what a server never shows: a function that it lacks or refuses, another column, no right."""
 _LITTLE_TIME: Final = (
     "SELECT set_config('statement_timeout', '500ms', true) AS pgstrata, "
     "set_config('lock_timeout', '100ms', true) AS patience, "
@@ -45,11 +48,16 @@ _SUPERUSER: Final = b"\tt\n"
 
 @dataclass(slots=True)
 class Connected:
-    """A connection, what is asked by it, and the last answers."""
+    """A connection, what is asked by it, and the last answers.
+
+    `refused` are views of counters that the server does not show; `told` are the limits that somebody was told of.
+    """
 
     session: ServerSession
     server: LiveServer
     feed: HostFeed | None
+    refused: frozenset[str] = frozenset()
+    told: tuple[str, ...] = ()
     asked: int = 0
     counters: Mapping[str, float] | None = None
     moment: float = 0.0
@@ -64,7 +72,43 @@ class Connected:
     @property
     def limits(self) -> tuple[str, ...]:
         """Codes of what is not seen by it."""
-        return self.server.limits(host=self.feed is not None, log=self.feed is None or self.feed.reads_log)
+        log = "" if self.feed is None else self.feed.log_limit
+        return self.server.limits(host=self.feed is not None, log=log, refused=sorted(self.refused))
+
+    def observe_again(self) -> None:
+        """Ask the server again what it is: rights, extensions and the role of a server change while it is recorded."""
+        server = observe_server(self.session)
+        self.asked += 2
+        if server.said["sees_all"] != self.server.said["sees_all"]:
+            self.refused = frozenset()
+        self.server = server
+
+    def count(self) -> Mapping[str, float]:
+        """What the server has counted; views that it does not show are left out from then on.
+
+        Managed servers refuse some functions, and a server that is newer than this pgstrata may lack a column.
+        """
+        version, was_plain = self.server.version, self._plain
+        views = tuple(view for view in VIEWS if view not in self.refused)
+        try:
+            return read_counters(self.look(counters_statement(version, views)))
+        except SqlError as error:
+            if not error.sqlstate.startswith(_NOT_SHOWN):
+                raise
+            shown = tuple(view for view in counted_views(version) if view in views and self._shows(view))
+            if not shown or set(shown) == set(views) & set(counted_views(version)):
+                raise
+        self._plain, self.refused = was_plain, frozenset(counted_views(version)) - frozenset(shown)
+        return read_counters(self.look(counters_statement(version, shown)))
+
+    def _shows(self, view: str) -> bool:
+        try:
+            self.rows(counters_statement(self.server.version, (view,)))
+        except SqlError as error:
+            if not error.sqlstate.startswith(_NOT_SHOWN):
+                raise
+            return False
+        return True
 
     def without_own(self, rates: Mapping[str, float], seconds: float) -> Mapping[str, float]:
         """Rates of the server over some seconds, of transactions those that are not the recorder's own.

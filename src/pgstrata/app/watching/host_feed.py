@@ -9,16 +9,15 @@ from threading import Event, Lock, Thread
 from typing import Final, Protocol
 
 from pgstrata.app.site import open_site
+from pgstrata.app.watching.log_tail import LogTail, find_contained_log, find_log
 from pgstrata.collectors.live.group import MOUNTS, find_group
 from pgstrata.collectors.live.host import FILES, STATUSES, HostReader, find_contained
-from pgstrata.collectors.live.log import MOST, LogPlace, LogReader
+from pgstrata.collectors.live.log import LogPlace
 from pgstrata.collectors.live.logged_plans import LoggedPlan
-from pgstrata.errors import HostFileError, HostNotFitError, PgstrataError
+from pgstrata.errors import HostNotFitError, PgstrataError
 from pgstrata.model.archive import ArchiveEvent, EventKind
-from pgstrata.ports.host import Command, Host
+from pgstrata.ports.host import Host
 
-_LOOKED: Final = 10
-"""Seconds between two looks at whether the log was truncated or replaced."""
 _LONGEST_WAIT: Final = 60.0
 """Seconds between two attempts to reach the host again."""
 _GRACE: Final = 5.0
@@ -45,8 +44,8 @@ class HostFeed(Protocol):
     def name(self) -> str: ...
 
     @property
-    def reads_log(self) -> bool:
-        """Whether the server's log is found and can be read."""
+    def log_limit(self) -> str:
+        """The code for why the server's log cannot be read; empty where it is found and can be."""
         ...
 
     def runs(self, backend: int) -> bool:
@@ -65,45 +64,6 @@ class HostFeed(Protocol):
 
 
 @dataclass(slots=True)
-class _LogTail:
-    """A log file from its present end on, read as the user whose file it is."""
-
-    host: Host
-    path: str
-    _offset: int = -1
-    _inode: str = ""
-    _looked: int = 0
-    _reader: LogReader = field(default_factory=LogReader)
-
-    def read(self, moment: int) -> tuple[ArchiveEvent, ...]:
-        if self._offset < 0 or moment - self._looked >= _LOOKED:
-            self._look(moment)
-        new = self.host.read(self.path, offset=self._offset)
-        self._offset += len(new)
-        if len(new) > MOST:
-            self._reader.forget()
-        return self._reader.read(new[-MOST:], moment) if new else ()
-
-    def take_plans(self) -> tuple[LoggedPlan, ...]:
-        """Plans of what was read since somebody asked."""
-        return self._reader.plans.take()
-
-    def _look(self, moment: int) -> None:
-        """Where it was replaced or truncated, it is read from its beginning; of a great deal, the end."""
-        said = self.host.run(Command(argv=("stat", "-L", "-c", "%i %s", "--", self.path))).text.split()
-        inode, size = said[0], int(said[1])
-        before = self._offset
-        if self._offset < 0:
-            self._offset = size
-        elif inode != self._inode or size < self._offset:
-            self._offset = 0
-        self._offset = max(self._offset, size - MOST)
-        if self._offset != before or inode != self._inode:
-            self._reader.forget()
-        self._inode, self._looked = inode, moment
-
-
-@dataclass(slots=True)
 class OpenedHostFeed:
     """A host that can be asked at once; implements `HostFeed`.
 
@@ -111,24 +71,29 @@ class OpenedHostFeed:
         host: this machine, or another one behind a connection.
         passed: seconds of a clock that never jumps.
         contained: whether the server may run in a container there, where its processes have other ids.
+        here: whether the host is this machine.
     """
 
     host: Host
     passed: Callable[[], float]
     contained: bool = False
+    here: bool = False
     _process: tuple[int, int | None] = (0, None)
     _counters: HostReader = field(default_factory=HostReader)
     _group: tuple[str, ...] = ()
     _place: LogPlace | None = None
-    _log: _LogTail | None = None
+    _log: LogTail | None = None
 
     @property
     def name(self) -> str:
         return self.host.name
 
     @property
-    def reads_log(self) -> bool:
-        return self._log is not None
+    def log_limit(self) -> str:
+        if self._log is not None:
+            return ""
+        backend, process = self._process
+        return "no_log" if process in {None, backend} else "no_container_log"
 
     def runs(self, backend: int) -> bool:
         return self._find_process(backend) is not None
@@ -150,10 +115,11 @@ class OpenedHostFeed:
             return
         self._place = place
         self._log = None
-        # in a container, its log has a path of its own
-        if process == place.backend or not self.contained:
-            with suppress(PgstrataError):
-                self._log = self._find_log(place)
+        with suppress(PgstrataError):
+            if process == place.backend or not self.contained:
+                self._log = find_log(self.host, place)
+            elif process is not None:
+                self._log = find_contained_log(self.host, place, process, here=self.here)
 
     def read(self, moment: int) -> HostSecond:
         rates = self._counters.read(self.host.read_files((*FILES, *self._group)), self.passed()) or {}
@@ -173,41 +139,10 @@ class OpenedHostFeed:
             return ()
         try:
             return self._log.read(moment)
-        except (PgstrataError, ValueError, IndexError):
+        except (PgstrataError, OSError, ValueError, IndexError):
             # it was removed or may not be read any more; the server is asked again where it is
             self._log = self._place = None
             return ()
-
-    def _find_log(self, place: LogPlace) -> _LogTail | None:
-        """The file that the server names, or the one that its standard error goes to."""
-        host = self._as_owner(place.backend)
-        path = place.path or self._standard_error(place.backend)
-        if not path.startswith("/"):
-            return None
-        tail = _LogTail(host, path)
-        tail.read(0)
-        return tail
-
-    def _as_owner(self, backend: int) -> Host:
-        """Root reads the log as the server's user: a link in its place leads no further than that user could go.
-
-        No server runs as root: a process of root's is another one, such as this recorder, that a server names to have
-        a file of its choice read.
-        """
-        if self.host.user != "root":
-            return self.host
-        owner = self.host.run(Command(argv=("stat", "-c", "%u %U", "--", f"/proc/{backend}"))).text.split()
-        if owner[0] == "0":
-            raise HostFileError(f"process {backend} is not one of the server's user", where="the server's log")
-        return self.host.as_user(owner[1])
-
-    def _standard_error(self, backend: int) -> str:
-        """Where the server's messages go without a log of its own; only the text of the link is read."""
-        status = f"/proc/{backend}/status"
-        text = self.host.read_files((status,)).get(status, b"").decode("utf-8", "replace")
-        parent = next((line.split()[1] for line in text.splitlines() if line.startswith("PPid:")), "")
-        found = self.host.run(Command(argv=("readlink", "--", f"/proc/{parent}/fd/2")), check=False)
-        return "" if found.code else found.text.strip()
 
     def close(self) -> None:
         """The host is closed by whoever opened it."""
@@ -246,9 +181,9 @@ class RemoteHostFeed:
         return f"ssh:{self._destination}"
 
     @property
-    def reads_log(self) -> bool:
+    def log_limit(self) -> str:
         feed = self._feed
-        return self._thread is None or feed is None or feed.reads_log
+        return "" if self._thread is None or feed is None else feed.log_limit
 
     def runs(self, backend: int) -> bool:
         """Asked before the first second only: after that the connection is the thread's."""
@@ -321,8 +256,9 @@ class RemoteHostFeed:
 def require_host(feed: HostFeed, backend: int) -> None:
     """HostNotFitError where no process of that id there is one of a PostgreSQL server."""
     if not feed.runs(backend):
+        name = "this machine" if feed.name == "local" else feed.name
         raise HostNotFitError(
-            f"the server does not run on {feed.name}: its process {backend} is not there",
+            f"the server does not run on {name}: its process {backend} is not there",
             where="--host",
             remedy="name the machine on which the server runs; if servers in several containers there cannot be told "
             "apart, leave --host out",

@@ -74,7 +74,7 @@ class Lately:
         )  # fmt: skip
 
     def window(self, span: Span) -> ArchiveWindow | None:
-        """In cells of a second, as far as it is kept; None where nothing was seen."""
+        """The window in cells of a second, as far as it is kept; None where nothing was seen."""
         seconds = [each for each in self._seconds if span.begin <= each.moment < span.end]
         if not any(each.look is not None for each in seconds):
             return None

@@ -38,7 +38,7 @@ COUNTED_EVENTS: Final = (
     EventKind.LOST, EventKind.CONNECTED, EventKind.RESTARTED, EventKind.MISSED, EventKind.RESET, EventKind.EVICTED,
     EventKind.CLOCK, EventKind.THINNED,
 )  # fmt: skip
-"""Those that followers are told of while the recorder is at work."""
+"""Events that followers are told of while the recorder is at work."""
 
 UP: Final = _gauge("up", f"1 if the server answered within the last {ANSWERED} seconds, otherwise 0.")
 LOAD: Final = _gauge(

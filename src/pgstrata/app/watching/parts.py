@@ -14,14 +14,17 @@ _SETTLED: Final = 60.0
 _FIRST_WAIT: Final = 10.0
 _LONGEST_WAIT: Final = 600.0
 _EXTENSION: Final = "run CREATE EXTENSION pg_stat_statements again, in the database of the recorder"
+_NO_RIGHT: Final = "42501"
 _REMEDIES: Final = {
-    "42501": "GRANT pg_monitor TO the recorder's role",
+    _NO_RIGHT: "GRANT pg_monitor TO the recorder's role",
     "42P01": _EXTENSION,
     "42883": _EXTENSION,
     "3F000": _EXTENSION,
     "55000": "load pg_stat_statements in shared_preload_libraries, and restart the server",
 }
 """What to do by SQLSTATE, where waiting alone does not help."""
+_SCHEMA: Final = " for schema "
+_SCHEMA_RIGHT: Final = "GRANT USAGE ON this SCHEMA TO the recorder's role"
 
 
 class Part(StrEnum):
@@ -79,8 +82,7 @@ class Parts:
     def _fail(self, part: Part, failing: _Failing | None, error: PgstrataError) -> None:
         if failing is None:
             failing = self._failing[part] = _Failing(again=0.0)
-            state = error.sqlstate if isinstance(error, SqlError) else ""
-            self.missed(part, error.what, _REMEDIES.get(state, ""))
+            self.missed(part, error.what, _remedy(error))
         failing.again = self.passed() + failing.wait
         failing.wait = min(_LONGEST_WAIT, 2 * failing.wait)
         failing.since = None
@@ -92,3 +94,10 @@ class Parts:
             failing.since = self.passed()
         if self.passed() - failing.since >= _SETTLED:
             del self._failing[part]
+
+
+def _remedy(error: PgstrataError) -> str:
+    state = error.sqlstate if isinstance(error, SqlError) else ""
+    remedy = _REMEDIES.get(state, "")
+    # an extension may lie in a schema of its own, of which pg_monitor knows nothing
+    return _SCHEMA_RIGHT if state == _NO_RIGHT and _SCHEMA in error.what else remedy

@@ -17,13 +17,7 @@ from pgstrata.app.watching.parts import Part, Parts
 from pgstrata.app.watching.plans import EVERY, PlansAsker
 from pgstrata.app.watching.server import LiveServer, compare_servers, observe_server
 from pgstrata.app.watching.ticker import Dues, Ticker
-from pgstrata.collectors.live.counters import (
-    counters_period,
-    counters_statement,
-    read_counters,
-    reset_views,
-    server_rates,
-)
+from pgstrata.collectors.live.counters import counters_period, reset_views, server_rates
 from pgstrata.collectors.live.horizon import horizon_statement, read_horizon
 from pgstrata.collectors.live.log import LOG_RIGHT, log_statement, read_log_place
 from pgstrata.collectors.live.relations import keep_busiest, relations_statement
@@ -33,6 +27,7 @@ from pgstrata.collectors.live.statements import (
     by_key,
     counts_statement,
     is_own,
+    is_own_use,
     keep_largest,
     key_of,
     read_texts,
@@ -41,7 +36,7 @@ from pgstrata.collectors.live.statements import (
     texts_statement,
 )
 from pgstrata.errors import ArchiveError, DiskFullError, HostNotFitError, PgstrataError, SessionLostError
-from pgstrata.model.archive import REST, ArchiveEvent, EventKind, SessionsLook
+from pgstrata.model.archive import COUNTING, REST, ArchiveEvent, EventKind, SessionsLook, StatementUse
 from pgstrata.model.incidents import Incident
 from pgstrata.ports.recording import Counted, Follower, RecordedSecond
 from pgstrata.ports.session import ServerSession
@@ -193,7 +188,8 @@ class Recorder:
             self._feed.aim(read_log_place(connected.look(log_statement(named=named))))
 
     def _add_facts(self, connected: Connected) -> Mapping[str, str]:
-        facts = {**connected.server.facts(connected.limits), "query_text": str(int(self.query_text))}
+        connected.told = connected.limits
+        facts = {**connected.server.facts(connected.told), "query_text": str(int(self.query_text))}
         self.archive.add_facts(facts)
         return facts
 
@@ -245,13 +241,13 @@ class Recorder:
 
     def _observe_again(self, connected: Connected) -> None:
         """Rights, extensions and the role of a server change while it is recorded."""
-        before = connected.limits
+        before = connected.told
         self._parts.attempt(Part.LOG, lambda: self._aim(connected))
-        connected.server = self._server = observe_server(connected.session)
-        connected.asked += 2
+        connected.observe_again()
+        self._server = connected.server
         if connected.limits != before:
-            self._followers.begin(self._add_facts(connected), connected.limits)
-            for text in say_limits(code for code in connected.limits if code not in before):
+            self._followers.begin(self._add_facts(connected), connected.told)
+            for text in say_limits(code for code in connected.told if code not in before):
                 self.tell(f"note: {text}")
 
     def _look_at_sessions(self, connected: Connected, moment: int) -> None:
@@ -289,7 +285,7 @@ class Recorder:
             )
 
     def _count(self, connected: Connected, moment: int) -> None:
-        now = read_counters(connected.look(counters_statement(connected.server.version)))
+        now = connected.count()
         taken, before = self.ticker.passed(), connected.counters
         seconds = taken - connected.moment
         connected.counters, connected.moment = now, taken
@@ -310,14 +306,15 @@ class Recorder:
         connected.counted = taken
         if found is None:
             return
-        others = {identity: use for identity, use in found.uses.items() if not self._is_own(identity)}
+        others = {identity: use for identity, use in found.uses.items() if not self._is_own(identity, use)}
         kept = keep_largest(others)
         named = {identity for identity in kept if identity != REST}
         self._parts.attempt(Part.TEXTS, lambda: self._ask_texts(connected, named))
-        kept = {identity: use for identity, use in kept.items() if not self._is_own(identity)}
+        kept = {identity: use for identity, use in kept.items() if not self._is_own(identity, use)}
         keyed = by_key(kept, self._identities, server.version)
         if not found.complete:
-            self._event(EventKind.EVICTED)
+            kind, detail = (EventKind.RESET, COUNTING) if found.reset else (EventKind.EVICTED, "")
+            self._event(kind, detail)
         spent = math.fsum(use.seconds for use in kept.values())
         if self.plans is not None:
             self.plans.rank(kept)
@@ -325,8 +322,8 @@ class Recorder:
         self.archive.add_counted(moment, counted)
         self._second = replace(self._second, counted=counted)
 
-    def _is_own(self, identity: str) -> bool:
-        return is_own(self._identities.get(identity, ""))
+    def _is_own(self, identity: str, use: StatementUse) -> bool:
+        return is_own_use(self._identities.get(identity, ""), use)
 
     def _ask_texts(self, connected: Connected, identities: set[str]) -> None:
         """Texts of statements that have none yet; asked for once, whether the server has them or not."""

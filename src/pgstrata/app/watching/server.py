@@ -22,7 +22,7 @@ NEWEST: Final = 189999
 """The newest version whose statistics are known."""
 _FIELDS: Final = (
     "version", "number", "read_only", "sees_all", "standby", "started", "address", "backend", "activities", "counting",
-    "loaded", "identities", "catalogue", "database", "clock", "connections", "buffers",
+    "loaded", "identities", "catalogue", "database", "clock", "connections", "buffers", "timing",
 )  # fmt: skip
 _NUMBER: Final = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?", re.ASCII)
 _LOOPBACK: Final = frozenset({"", "127.0.0.1", "::1"})
@@ -59,11 +59,17 @@ class LiveServer:
         """Whether it was reached at an address of this machine."""
         return self.said["address"] in _LOOPBACK
 
-    def limits(self, *, host: bool, log: bool = True) -> tuple[str, ...]:
-        """Codes of what will not be seen; `host`: the host's counters will, `log`: its log will, if the host is."""
-        return tuple(self._limits(host=host, log=log))
+    def limits(self, *, host: bool, log: str = "", refused: Iterable[str] = ()) -> tuple[str, ...]:
+        """Codes of what will not be seen.
 
-    def _limits(self, *, host: bool, log: bool) -> Iterator[str]:
+        Args:
+            host: whether the host's counters will be.
+            log: the code for why its log will not be, if the host is; empty: it will.
+            refused: views of counters that the server does not show.
+        """
+        return (*self._limits(host=host, log=log), *(f"no_{view}" for view in refused))
+
+    def _limits(self, *, host: bool, log: str) -> Iterator[str]:
         if self.said["sees_all"] != "t":
             yield "no_pg_monitor"
         if self.said["activities"] != "on":
@@ -76,8 +82,10 @@ class LiveServer:
             yield "no_query_ids"
         if not host:
             yield "no_host"
-        elif not log:
-            yield "no_log"
+        elif log:
+            yield log
+        if self.said["timing"] == "off":
+            yield "no_io_timing"
         if relations_period(int(self.said["catalogue"])) is None:
             yield "many_tables"
         if self.said["standby"] == "t":

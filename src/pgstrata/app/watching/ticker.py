@@ -46,7 +46,7 @@ class Ticker:
         return self._last
 
     def stepped(self) -> float:
-        """By how many seconds the wall clock was stepped since somebody asked; 0 where it was not.
+        """Seconds by which the wall clock was stepped since the last call; 0 where it was not.
 
         The clock of a machine that was suspended has stepped forward.
         """

@@ -16,7 +16,7 @@ from pgstrata.app.watching.alarms import Alarms
 from pgstrata.app.watching.cost import CostReader
 from pgstrata.app.watching.endpoint import Endpoint
 from pgstrata.app.watching.hook import Hook, parse_hook, secrets_of
-from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed
+from pgstrata.app.watching.host_feed import HostFeed, OpenedHostFeed, RemoteHostFeed
 from pgstrata.app.watching.metrics import measure
 from pgstrata.app.watching.plans import PlansAsker
 from pgstrata.app.watching.recent import Recent
@@ -24,10 +24,11 @@ from pgstrata.app.watching.recorder import Recorder
 from pgstrata.app.watching.ticker import Ticker
 from pgstrata.diagnosis.live.detection import WEEK
 from pgstrata.errors import UsageError
-from pgstrata.experiment.hosts import parse_host
+from pgstrata.experiment.hosts import parse_named_host
 from pgstrata.experiment.keys import WrongValueError
 from pgstrata.hosts.local_dialogue import LocalDialogue
-from pgstrata.model.experiment import HostKind
+from pgstrata.model.experiment import HostKind, HostSpec
+from pgstrata.ports.host import Host
 from pgstrata.ports.recording import Follower
 from pgstrata.report.live.openmetrics import render_metrics
 from pgstrata.servers.psql_session import PsqlSession
@@ -45,9 +46,9 @@ class WatchTask:
     """What the user asked for.
 
     `seconds` None is until it is interrupted. `plans`: whether plans of statements are kept. `host` is the machine on
-    which the server runs, written as in an experiment; None: this one, if the server is reached at one of its
-    addresses. `listen` is where metrics are offered. `on_incident` is a command that is run when an incident begins and
-    ends, `rate` the false alarms per second.
+    which the server runs, perhaps in a container, written as in an experiment; None: this one, if the server runs on it
+    outside of containers. `listen` is where metrics are offered. `on_incident` is a command that is run when an
+    incident begins and ends, `rate` the false alarms per second.
     """
 
     dsn: str
@@ -94,14 +95,14 @@ def watch(
         SqlError: the server cannot be reached at all.
     """
     _check(task.keep)
-    destination = _destination(task.host)
+    host = _parse_host(task.host)
     words = None if task.on_incident is None else parse_hook(task.on_incident)
     address = make_read_only(parse_dsn(task.dsn), statement_timeout=_TIMEOUT)
     recent = Recent()
     with open_machine(lambda _: None) as machine, ExitStack() as ending:
         tools = machine.servers.client_tools(tls=True)
         ticker = Ticker(machine.clock)
-        there = RemoteHostFeed(destination, ticker.passed, tell) if destination else None
+        there = None if host is None else _open_feed(host, machine.here, ticker, tell)
         if there is not None:
             ending.callback(there.close)
         archive = ArchiveWriter.open(task.archive, task.keep)
@@ -147,17 +148,24 @@ def _forget(_texts: Mapping[str, str]) -> None:
     """Texts that are not kept."""
 
 
-def _destination(host: str | None) -> str:
-    """What ssh is told; empty for this machine."""
+def _parse_host(host: str | None) -> HostSpec | None:
+    """The server's host, as the user names it."""
     if host is None:
-        return ""
+        return None
     try:
-        spec = parse_host(host)
+        spec = parse_named_host(host)
     except WrongValueError as error:
-        raise UsageError(error.what, where="--host", remedy="write ssh:NAME, as ssh knows the machine") from None
+        remedy = "write ssh:NAME, as ssh knows the machine, or local for a container on this machine"
+        raise UsageError(error.what, where="--host", remedy=remedy) from None
     if spec.kind is HostKind.VM:
         raise UsageError("a virtual machine of pgstrata cannot be watched", where="--host", remedy="write ssh:NAME")
-    return spec.destination
+    return spec
+
+
+def _open_feed(host: HostSpec, here: Host, ticker: Ticker, tell: Callable[[str], None]) -> HostFeed:
+    if host.kind is HostKind.LOCAL:
+        return OpenedHostFeed(here, ticker.passed, contained=True, here=True)
+    return RemoteHostFeed(host.destination, ticker.passed, tell)
 
 
 def open_endpoint(listen: Listen, recorder: Recorder, recent: Recent) -> Endpoint:

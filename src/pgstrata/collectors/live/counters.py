@@ -12,7 +12,9 @@ from pgstrata.collectors.pgstat.sampler import Counters, known, read_counter
 from pgstrata.collectors.pgstat.seconds import rates_between
 from pgstrata.collectors.statements import statements_for
 
-_VIEWS: Final = ("position", "checkpoints", "wal", "wal_io", "io")
+_DATABASES: Final = "databases"
+VIEWS: Final = (_DATABASES, "position", "checkpoints", "wal", "wal_io", "io")
+"""What is counted, by what it is read from: each can be refused alone."""
 _SHARED_MEMORY_SINCE: Final = 150000
 _MANY_TABLES: Final = 524_288
 """Bytes of pg_class from which on servers that write their statistics into files are asked less often."""
@@ -22,14 +24,21 @@ CONNECTIONS: Final = "connections"
 
 
 @cache
-def counters_statement(version: int) -> str:
-    """What a server of that version is asked: a row of name and value for each counter."""
-    views = [statements_for(__package__, "databases", version)[0][1]]
-    for view in _VIEWS:
-        number, text = statements_for(pgstat.__name__, view, version)[0]
-        if number <= version:
-            views.append(text)
-    return "SELECT c.name AS pgstrata, c.value::text FROM (\n" + "UNION ALL\n".join(views) + ") AS c (name, value)"
+def counters_statement(version: int, views: tuple[str, ...] = VIEWS) -> str:
+    """What a server of that version is asked: a row of name and value for each counter of these views."""
+    parts = [text for view in views for text in _read(view, version)]
+    return "SELECT c.name AS pgstrata, c.value::text FROM (\n" + "UNION ALL\n".join(parts) + ") AS c (name, value)"
+
+
+def counted_views(version: int) -> tuple[str, ...]:
+    """Those of `VIEWS` that servers of that version have."""
+    return tuple(view for view in VIEWS if _read(view, version))
+
+
+def _read(view: str, version: int) -> tuple[str, ...]:
+    package = __package__ if view == _DATABASES else pgstat.__name__
+    number, text = statements_for(package, view, version)[0]
+    return (text,) if number <= version or view == _DATABASES else ()
 
 
 def counters_period(version: int, catalogue: int) -> int:

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.model.archive import ArchiveEvent, EventKind
+from pgstrata.model.mounts import parse_mounts
 
 MOUNTS: Final = "/proc/self/mountinfo"
 """Tells where hierarchies are mounted, and which part of them is seen there."""
 _DEEPEST: Final = 20
 _MEMBERSHIP: Final = 3
-_MOUNT_FIELDS: Final = 5
-_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 _NUMBER: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
 _PRESSURE: Final = re.compile(r"^some .*\btotal=([0-9]{1,20})$", re.MULTILINE | re.ASCII)
 _MICRO, _NANO = 1e-6, 1e-9
@@ -34,14 +33,14 @@ _NAMED: Final[Mapping[str, Mapping[str, tuple[str, float]]]] = {
     "memory.events": {"high": ("full", 1.0), "max": ("full", 1.0), "oom_kill": ("killed", 1.0)},
     "memory.oom_control": {"oom_kill": ("killed", 1.0)},
 }  # fmt: skip
-"""Of files with a name and a number in each line: our name, and the unit."""
+"""Files with a name and a number in each line: pgstrata's name for it, and the unit in base units."""
 _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "cpu.max": ("quota", "period"),
     "cpu.cfs_quota_us": ("quota",),
     "cpu.cfs_period_us": ("period",),
     "memory.failcnt": ("full",),
 }
-"""Of files with one line: what its words are; a word that is no number stands for no limit."""
+"""Files with one line: names of its words. A word that is no number stands for no limit."""
 _MOVED: Final = {"rbytes": "read", "wbytes": "written", "Read": "read", "Write": "written"}
 
 Counts = Mapping[tuple[str, str], float]
@@ -98,12 +97,9 @@ def find_group(memberships: str, mounts: str) -> ControlGroup:
 
 def _read_mounts(text: str) -> Iterator[tuple[Collection[str], str, str]]:
     """Hierarchies: their controllers (of version 2 one without a name), what of them is mounted, and where."""
-    for line in text.splitlines():
-        mount, _, source = line.partition(" - ")
-        fields, (kind, *more) = mount.split(" "), source.split(" ")
-        if len(fields) >= _MOUNT_FIELDS and kind in {"cgroup", "cgroup2"}:
-            root, point = (_ESCAPED.sub(lambda found: chr(int(found[1], 8)), each) for each in fields[3:5])
-            yield {""} if kind == "cgroup2" else set(",".join(more[1:]).split(",")), root, point
+    for mount in parse_mounts(text, lenient=True):
+        if mount.kind in {"cgroup", "cgroup2"}:
+            yield ("",) if mount.kind == "cgroup2" else mount.super_options, mount.root, mount.path
 
 
 def _below(path: str, root: str, point: str) -> tuple[str, ...]:

@@ -32,7 +32,8 @@ _LEVELS: Final = "LOG|ERROR|FATAL|PANIC|WARNING"
 # the first word that looks like a level is the level: DETAIL and STATEMENT may quote others
 _PLAIN: Final = re.compile(r"[^\n]{0,300}?\b(?P<level>[A-Z]{3,12}):  (?P<text>[^\n]*)")
 _CSV: Final = re.compile(rf'[^\n]{{0,800}}?,(?P<level>{_LEVELS}),[0-9A-Z]{{5}},"(?P<text>(?:[^"]|"")*)"')
-_FAILURES: Final = frozenset({"ERROR", "FATAL", "PANIC"})
+FAILURES: Final = frozenset({"ERROR", "FATAL", "PANIC"})
+"""Levels of messages that say that something failed."""
 _SIZE: Final = re.compile(r"temporary file: path .*, size (\d+)")
 _MESSAGES: Final[tuple[tuple[EventKind, re.Pattern[str]], ...]] = (
     (EventKind.CHECKPOINT, re.compile(r"(?:checkpoint|restartpoint) starting: (?P<detail>[a-z ]{1,60})")),
@@ -122,7 +123,7 @@ class LogReader:
             text = line[:longest].decode("utf-8", "replace").rstrip("\r")
             told = _read_line(text)
             self.plans.add(text, told[1] if told and told[0] == "LOG" else None)
-            for kind, detail in _events(*told) if told else ():
+            for kind, detail in find_events(*told) if told else ():
                 times[kind] += 1
                 details.setdefault(kind, detail)
                 if kind is EventKind.TEMPORARY:
@@ -152,12 +153,13 @@ def _read_line(line: str) -> tuple[str, str] | None:
     return (match["level"], match["text"]) if match else None
 
 
-def _events(level: str, text: str) -> Iterator[tuple[EventKind, str]]:
+def find_events(level: str, text: str) -> Iterator[tuple[EventKind, str]]:
+    """What a message tells, with a detail; of each failure one kind, the most precise one."""
     if level == "LOG":
         if size := _SIZE.match(text):
             yield EventKind.TEMPORARY, size[1]
         known = _MESSAGES
-    elif level in _FAILURES:
+    elif level in FAILURES:
         known = _FAILED
     else:
         return

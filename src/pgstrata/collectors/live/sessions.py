@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final
 
 from pgstrata.collectors.lines import whole_lines
 from pgstrata.collectors.sessions.parse import unify_names
 from pgstrata.collectors.statements import constants_expression, statements_for
-from pgstrata.diagnosis.query_text import hash_query, normalise, read_masked
+from pgstrata.diagnosis.query_text import hash_query, normalise_masked
 from pgstrata.errors import ParseError
 from pgstrata.model.archive import Blocking, SessionClass, SessionsLook
 
@@ -90,7 +90,7 @@ class SessionsReader:
         return found
 
     def _identify(self, masked: str) -> str:
-        text = normalised(masked)
+        text = normalise_masked(masked)
         key = hash_query(text)
         if key and key not in self.texts:
             self.texts[key] = text
@@ -105,12 +105,6 @@ class _Seen:
     session: SessionClass
     held: int
     blockers: tuple[int, ...]
-
-
-@lru_cache(maxsize=4096)
-def normalised(masked: str) -> str:
-    """A text whose constants the server has replaced, without what else differs between calls."""
-    return normalise(read_masked(masked))
 
 
 def _find_root(pid: int, known: SessionClass, seen: Mapping[int, _Seen]) -> Blocking:

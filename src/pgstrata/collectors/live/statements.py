@@ -9,9 +9,8 @@ from importlib.resources import files
 from typing import Final
 
 from pgstrata.collectors.lines import whole_lines
-from pgstrata.collectors.live.sessions import normalised
 from pgstrata.collectors.statements import constants_expression, statements_for
-from pgstrata.diagnosis.query_text import hash_query
+from pgstrata.diagnosis.query_text import hash_query, normalise_masked
 from pgstrata.errors import ParseError
 from pgstrata.libpq import quote_literal
 from pgstrata.model.archive import REST, StatementUse
@@ -25,10 +24,22 @@ OWN: Final = "pgstrata"
 EXPLAIN: Final = "EXPLAIN (GENERIC_PLAN, COSTS, FORMAT TEXT)"
 """How its questions for plans begin, in which there is no place for the name."""
 _COLUMNS: Final = 7
+_NAMELESS: Final = frozenset({"begin read only", "savepoint ?", "rollback to savepoint ?"})
+_MOST_NAMELESS: Final = 3
+"""Calls of each in ten seconds: a plan is asked for every five."""
+
+
+def is_own_use(normalised: str, use: StatementUse) -> bool:
+    """Whether what was counted in an interval of ten seconds is of a statement of the recorder, by its normalised text.
+
+    Some of its statements for plans have no name left after 17. Others may use the same, but hardly that seldom.
+    """
+    nameless = normalised in _NAMELESS and use.calls <= _MOST_NAMELESS
+    return is_own(normalised) or nameless
 
 
 def is_own(normalised: str) -> bool:
-    """Whether a normalised text is of a statement of the recorder."""
+    """Whether a normalised text names the recorder."""
     return OWN in normalised or normalised.startswith(EXPLAIN.lower())
 
 
@@ -62,7 +73,7 @@ def _with_ids(name: str, identities: Iterable[str]) -> str:
 def read_texts(rows: bytes) -> Mapping[str, str]:
     """Normalised texts by id."""
     pairs = (line.partition("\t") for line in whole_lines(rows))
-    return {identity: normalised(masked) for identity, _, masked in pairs if masked}
+    return {identity: normalise_masked(masked) for identity, _, masked in pairs if masked}
 
 
 def read_counts(rows: bytes) -> Mapping[str, StatementUse]:
@@ -89,10 +100,14 @@ def _identity(entry: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """What was counted between two looks, by id; `complete`: nothing was reset or thrown away meanwhile."""
+    """What was counted between two looks, by id.
+
+    `complete`: nothing was reset or thrown away meanwhile; `reset`: somebody reset all of it.
+    """
 
     uses: Mapping[str, StatementUse]
     complete: bool
+    reset: bool = False
 
 
 @dataclass(slots=True)
@@ -127,7 +142,8 @@ class StatementsReader:
             grown = use if grown is None else grown
             if grown.calls > 0:
                 uses[identity] = uses[identity].plus(grown) if identity in uses else grown
-        return Interval(uses=uses, complete=complete)
+        reset = before.partition("\t")[2] != said.partition("\t")[2]
+        return Interval(uses=uses, complete=complete, reset=reset)
 
     def forget(self) -> None:
         """The server was restarted, or not reached for a while: the next look is the first."""

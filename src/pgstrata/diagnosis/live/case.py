@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from pgstrata.diagnosis.live.changes import may_miss_statements
 from pgstrata.model.archive import REST, ArchiveWindow
 from pgstrata.model.causes import Cause, CauseKind, Evidence, EvidenceCode
 from pgstrata.model.explanation import Explanation, Outcome
@@ -30,8 +31,6 @@ _DRIVING: Final = (*READ_EVENTS, *WRITE_EVENTS, *WAL_EVENTS, "IPC/SyncRep")
 _DRIVES: Final = 2.0
 """Times as much of an event per transaction from which on those behind a session in it wait because of it."""
 _DRIVES_PART: Final = 0.05
-FEW_SAMPLES: Final = 100
-"""Samples of a comparison window below which a statement may have been there unseen."""
 _SELDOM: Final = 0.1
 """Load and calls per transaction before, as shares of those of the window, up to which a statement is new."""
 _TENTH_MORE: Final = 1.1
@@ -211,8 +210,7 @@ def _new(value: ArchiveWindow, reference: ArchiveWindow, rows: Mapping[_Row, Pai
     Counts are of ten seconds, so that the last of those before the window may already have some of its calls. Where
     nothing was counted before and little was seen, all may have been there.
     """
-    samples = sum(sum(counts) for session, counts in reference.sessions.items() if session.is_load)
-    if not reference.counted and samples < FEW_SAMPLES:
+    if may_miss_statements(reference):
         return frozenset()
     idle = {session.statement for session, counts in reference.sessions.items() if any(counts) and not session.is_load}
     return frozenset(
@@ -275,7 +273,7 @@ def rate_evidence(case: Case, *names: str) -> tuple[Evidence | None, ...]:
 
 
 def changed_evidence(case: Case, *names: str) -> tuple[Evidence | None, ...]:
-    """The same of those that changed by a tenth at least."""
+    """Figures of server or host that changed by a tenth at least."""
     known = ((name, case.rate(name)) for name in names)
     return rate_evidence(
         case, *(name for name, pair in known if pair is not None and not 1 / _TENTH_MORE < pair.ratio < _TENTH_MORE)

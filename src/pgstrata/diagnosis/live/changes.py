@@ -22,10 +22,11 @@ EFFECT: Final = 0.05
 _LEVEL: Final = 0.05
 _MOSTLY: Final = 0.5
 _FEW_SAMPLES: Final = 100
-"""Samples of a comparison window below which a statement may have been there unseen."""
+"""Samples of a window below which a statement may have been there unseen."""
 _IDLE: Final = 0.05
 """Average active sessions below which a server without a transaction has nothing to do."""
 _LARGEST: Final = 50.0
+_NEARLY_ALL: Final = 0.97
 
 
 def throughput_of(window: ArchiveWindow) -> FloatArray:
@@ -71,7 +72,7 @@ def main_changes(value: ArchiveWindow, reference: ArchiveWindow, cutting: Cuttin
 
 
 def _load_alone(window: ArchiveWindow) -> Weighted:
-    """Of all looks, also where the throughput is not known, so that the parts of the load add up to it."""
+    """The load of all looks, even without a known throughput, so that its parts add up to it."""
     looks = np.asarray(window.looks, dtype=np.float64)
     return Weighted(window=window, values=load_of(window)[np.newaxis], weights=looks)
 
@@ -114,7 +115,8 @@ def compare_means(
     variances = [float(weights[used] @ side.covariance[np.ix_(used, used)] @ weights[used]) for side in sides]
     freedoms = (sides[0].freedom, sides[1].freedom)
     # of figures as small as 5e-324 the ratio would be 0
-    known = estimate(math.log(ours) - math.log(theirs), (variances[0], variances[1]), freedoms)
+    small = _errs_where_small(sides, weights, sum(variances))
+    known = estimate(math.log(ours) - math.log(theirs), (variances[0], variances[1]), freedoms, small=small)
     if known is None:
         return blank, None
     unchanged = estimate(0.0, (variances[1] * longer, variances[1]), (freedoms[1], freedoms[1]))
@@ -128,6 +130,16 @@ def compare_means(
         resolved=low > 1 or high < 1,
     )
     return change, known.p
+
+
+def _errs_where_small(sides: Sequence[BatchMean], weights: FloatArray, variance: float) -> bool:
+    """Whether nearly all of the error is that of one series on the side on which it is smaller."""
+    return any(
+        weight**2 * mine.covariance[place, place] >= _NEARLY_ALL * variance and mine.mean[place] < other.mean[place]
+        for mine, other in (sides, sides[::-1])
+        for place, weight in enumerate(weights)
+        if weight
+    )
 
 
 def rate_changes(
@@ -158,15 +170,20 @@ def _longer(value: ArchiveWindow, reference: ArchiveWindow) -> float:
     return sum(reference.looks) / max(1, sum(value.looks))
 
 
+def may_miss_statements(window: ArchiveWindow) -> bool:
+    """Whether any statement may have been there unseen: nothing was counted, and little was seen."""
+    samples = sum(sum(counts) for session, counts in window.sessions.items() if session.is_load)
+    return not window.counted and samples < _FEW_SAMPLES
+
+
 def keep_familiar(value: ArchiveWindow, reference: ArchiveWindow) -> ArchiveWindow:
     """The window without sessions in statements that were not there before.
 
     There is what was seen or counted in the comparison window. Where nothing was counted and little was seen, all is.
     """
-    seen = {session.statement for session, counts in reference.sessions.items() if any(counts)}
-    samples = sum(sum(counts) for session, counts in reference.sessions.items() if session.is_load)
-    if not reference.counted and samples < _FEW_SAMPLES:
+    if may_miss_statements(reference):
         return value
+    seen = {session.statement for session, counts in reference.sessions.items() if any(counts)}
     before = seen | {key for key, use in reference.statements.items() if use.calls} | {""}
     kept = {session: counts for session, counts in value.sessions.items() if session.statement in before}
     return replace(value, sessions=kept)

@@ -46,7 +46,7 @@ class LoadRise:
         return step.end - self._sum.since * step.seconds + 1 if self._sum.value > base.rule.threshold else None
 
     def clear(self) -> None:
-        """Nothing was found."""
+        """Forget what was found."""
         self._sum.clear()
 
     def accept(self, begin: int) -> None:

@@ -268,7 +268,7 @@ class Detector:
         return _COUNTED if number == _COUNTED and counted else _SAMPLED if self._measures[_SAMPLED].base else number
 
     def _unexamined(self, begin: int) -> Examined:
-        """By steps alone, against what is usual."""
+        """The incident as its steps alone show it, against what is usual."""
         throughput, load = _means([each for each, _ in self._recent if each.end > begin])
         base = self._measures[_SAMPLED].base or self._measures[_COUNTED].base
         before = throughput if base is None else base.transactions / self.step
@@ -341,7 +341,7 @@ class Detector:
         return (ended,)
 
     def _interrupt(self, step: LoadStep) -> tuple[Told, ...]:
-        """Nothing before the pause is compared with what comes after it second by second."""
+        """End the comparison second by second at a pause."""
         self._resumed = step.end - step.seconds
         for each in (*self._sums, *self._bold):
             each.clear()

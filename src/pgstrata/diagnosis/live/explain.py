@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,12 +20,13 @@ from pgstrata.diagnosis.live.changes import (
     rate_changes,
     throughput_of,
 )
+from pgstrata.diagnosis.live.leads import around_onset, find_leads
 from pgstrata.diagnosis.live.load import Cutting, per_look, split_background, split_load
 from pgstrata.diagnosis.live.onset import find_onset
 from pgstrata.diagnosis.live.plans import compare_seen_plans
 from pgstrata.diagnosis.live.relations import change_relations
 from pgstrata.diagnosis.live.statements import change_calls
-from pgstrata.model.archive import AROUND_RATES, SERVER_RATES, ArchiveWindow, Blocking, SessionClass
+from pgstrata.model.archive import AROUND_RATES, SERVER_RATES, ArchiveWindow, Blocking, SessionClass, Span
 from pgstrata.model.explanation import Courses, Explanation, Outcome, RootBlocker, WindowFacts
 from pgstrata.stats.ranks import FloatArray
 
@@ -34,21 +35,36 @@ _MOST_PIDS: Final = 5
 _WITH_ONSET: Final = frozenset({Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX, Outcome.MORE})
 
 
-def explain(value: ArchiveWindow, reference: ArchiveWindow, whole: ArchiveWindow | None = None) -> Explanation:
+def explain(
+    value: ArchiveWindow,
+    reference: ArchiveWindow,
+    whole: ArchiveWindow | None = None,
+    closer: Callable[[Span], ArchiveWindow] | None = None,
+) -> Explanation:
     """What a window was against a comparison window, and where its load came from.
 
     Args:
         value: the window.
         reference: the comparison window; both have looks.
-        whole: both and what is around them, for charts.
+        whole: both and what is around them, for charts, and for when the change began.
+        closer: gives a stretch of `whole` in the shortest cells, to see what changed before the load did and what after
+            it; None: that is not asked.
     """
-    return _explain(value, reference, whole, _Setting(cutting=choose_cutting(value, reference)))
+    cutting = choose_cutting(value, reference)
+    found = _explain(value, reference, whole, _Setting(cutting=cutting))
+    if closer is None or whole is None or found.onset is None:
+        return found
+    near = around_onset(found.onset, whole.span)
+    if near is None:
+        return found
+    leads = find_leads(closer(near), found.onset, (*found.server, *found.host), cutting.memory)
+    return replace(found, leads=leads)
 
 
 def explain_runs(
     value: ArchiveWindow, reference: ArchiveWindow, *, effect: float, paced: bool, blocks: tuple[int, ...] = ()
 ) -> Explanation:
-    """The same of two environments, each cell of which is a run.
+    """The explanation of two environments, each cell of which is a run.
 
     What a block does to both of its runs is no difference: runs are paired.
 

@@ -26,6 +26,6 @@ def change_relations(value: ArchiveWindow, reference: ArchiveWindow) -> tuple[Re
 
 
 def per_second(use: RelationUse, seconds: float) -> RelationUse:
-    """Its counters per second; its estimates of rows as they are."""
+    """Counters of a relation per second; its estimates of rows as they are."""
     rates = {name: getattr(use, name) / seconds for name in RELATION_COUNTERS}
     return RelationUse(**rates, live_rows=use.live_rows, dead_rows=use.dead_rows)

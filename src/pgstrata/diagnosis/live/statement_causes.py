@@ -38,7 +38,7 @@ def slower_load(change: CallsChange) -> float:
 
 
 def load_of_slower(case: Case, work: Work, changes: Sequence[CallsChange]) -> float:
-    """The same of several statements, and of others that wait because these keep the CPUs busy.
+    """Sessions that slower statements add, with others that wait because these keep the CPUs busy.
 
     Of each statement it is what was sampled, if that is more. Its waits for locks are not counted: they belong to what
     held these.
@@ -89,7 +89,7 @@ def more_blocks(case: Case, work: Work) -> Iterator[Cause]:
 
 
 def _other_plans(case: Case, work: Work) -> Iterator[Cause]:
-    """The same where no statement was counted: those with another plan, while transactions touch more blocks."""
+    """Statements with another plan, where none were counted and transactions touch more blocks."""
     if not touches_more(work):
         return
     loads = case.load_by_statement(LOCK, *WAL_EVENTS, "Client/")

@@ -42,7 +42,7 @@ class Past(Protocol):
     """What was recorded lately."""
 
     def window(self, span: Span) -> ArchiveWindow | None:
-        """In the finest cells there are; None where nothing was recorded."""
+        """The window in its finest cells; None where nothing was recorded."""
         ...
 
 
@@ -102,7 +102,7 @@ def _find(searched: FloatArray, variance: float) -> Beginning | None:
 
 
 def _find_end(searched: FloatArray, variance: float) -> Beginning | None:
-    """The same in the other order of time."""
+    """The end of a change, searched backwards in time like a beginning."""
     found, size = _find(searched[::-1], variance), searched.size
     if found is None:
         return None

@@ -81,7 +81,7 @@ def _test(key: str, value: UseCourses, reference: UseCourses, memory: float) -> 
 
 
 def _memory(rates: FloatArray) -> float:
-    """In cells; what is constant but for rounding has none."""
+    """The memory of some series, in cells; what is constant but for rounding has none."""
     moving = [series for series in rates if series.size and float(np.ptp(series)) > _ROUNDING * float(series.max())]
     return shared_memory([moving])
 

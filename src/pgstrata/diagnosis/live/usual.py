@@ -20,7 +20,7 @@ _STEPS: Final = 3
 CLIP: Final = 2.5
 """The threshold is at least so many times what one step can add."""
 _TAILED_CLIP: Final = 4.0
-"""The same where tails are heavy, if the threshold is then so much smaller that a small shift is found sooner."""
+"""The multiple where tails are heavy, if the threshold is then small enough to find a small shift sooner."""
 _SMALL_PART: Final = 0.8
 """Part of the false alarms that the rule for small shifts may raise; the one for large shifts has the rest."""
 _LONGER: Final = 3

@@ -12,15 +12,9 @@ from pgstrata.model.explanation import Explanation
 from pgstrata.report.live.plans import say_when
 from pgstrata.report.live.relations import name_holder
 from pgstrata.report.live.tables import say_amount, title_of
-from pgstrata.report.live.words import (
-    name_application,
-    name_blocker,
-    name_statement,
-    render_rate,
-    render_sessions,
-)
+from pgstrata.report.live.words import name_application, name_blocker, name_statement, render_sessions
 from pgstrata.report.sentences.causes import readable
-from pgstrata.units import Unit, render_bytes, render_duration
+from pgstrata.units import Unit, render_bytes, render_duration, render_rate
 
 _MOST_FURTHER: Final = 2
 _MOST_EVIDENCE: Final = 3

@@ -7,7 +7,7 @@ from typing import Final
 
 from pgstrata.model.archive import COMMITS
 from pgstrata.model.association import Associated, Association, Associations
-from pgstrata.model.attribution import Part, ValueInterval
+from pgstrata.model.attribution import ValueInterval
 from pgstrata.report.blocks.model import (
     Block,
     Column,
@@ -25,8 +25,7 @@ from pgstrata.report.json.documents import pick_fields, render_document
 from pgstrata.report.live.frame import archive_document, archive_json
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.tables import title_of
-from pgstrata.report.live.words import say_dated, say_window
-from pgstrata.report.sentences.causes import PART_NAMES, readable
+from pgstrata.report.live.words import name_wait, say_dated, say_window
 from pgstrata.units import render_count, render_duration
 
 _DAY: Final = 86_400
@@ -89,7 +88,7 @@ def _is_brake(row: Association) -> bool:
 def _say_row(row: Association) -> str:
     direction = "goes with" if row.rho > 0 else "goes with a fall in"
     strength = f"rho {_rho(row.rho)} {_interval(row.interval)}"
-    return f"Load in {_event(row)} {direction} {title_of(row.rate)} ({strength}), {_say_lag(row)}"
+    return f"Load in {name_wait(row.event)} {direction} {title_of(row.rate)} ({strength}), {_say_lag(row)}"
 
 
 def _say_lag(row: Association) -> str:
@@ -103,10 +102,6 @@ def _say_lag(row: Association) -> str:
 
 def _lag(seconds: int) -> str:
     return f"{seconds:+d} s" if seconds else "0 s"
-
-
-def _event(row: Association) -> str:
-    return readable(row.event) or PART_NAMES[Part.RUNNING]
 
 
 def _rho(value: float) -> str:
@@ -166,7 +161,9 @@ def _sections(associated: Associated) -> Iterator[Block]:
 def _table(rows: Sequence[Association], *, soft: bool = False) -> Table:
     return Table(
         names=Column(
-            title="load in, with", cells=tuple(f"{_event(row)}, {title_of(row.rate)}" for row in rows), words=True
+            title="load in, with",
+            cells=tuple(f"{name_wait(row.event)}, {title_of(row.rate)}" for row in rows),
+            words=True,
         ),
         columns=(
             Column(
@@ -212,7 +209,7 @@ def _taken_out(found: Associations) -> Iterator[str]:
 
 def _series(name: str) -> str:
     """A rate by its title, a wait event by its name."""
-    return title_of(name) if "/" not in name and name else readable(name) or PART_NAMES[Part.RUNNING]
+    return title_of(name) if "/" not in name and name else name_wait(name)
 
 
 def associations_json(associated: Associated) -> str:

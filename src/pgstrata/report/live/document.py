@@ -19,6 +19,7 @@ from pgstrata.report.blocks.model import (
 )
 from pgstrata.report.figures.live import draw_blocks, draw_courses
 from pgstrata.report.live.answer import answer_sentences
+from pgstrata.report.live.doubts import doubt_sentences
 from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.frame import archive_document, recorded_from
 from pgstrata.report.live.limits import say_limits
@@ -35,7 +36,6 @@ from pgstrata.report.live.tables import (
     texts_table,
 )
 from pgstrata.report.live.words import (
-    doubt_sentences,
     name_application,
     name_event,
     name_statement,
@@ -58,6 +58,10 @@ _BLOCKS = (
     "axes."
 )
 _HOST = "Only what changed is shown, the largest change first."
+_BEGAN = (
+    "Began: when a figure began to change, compared with the load or throughput, with an interval of 95 %. What came "
+    "first may be the cause, but need not be. An empty cell: no clear beginning was seen."
+)
 
 
 def make_explanation(found: Explained, version: str) -> Document:
@@ -118,9 +122,10 @@ def _side_by_side(sides: Sequence[tuple[str, Courses]]) -> tuple[Block, ...]:
 def _surroundings(found: Explained) -> Iterator[Block]:
     why = found.explanation
     for title, changes in (("Host", why.host), ("Server", why.server)):
-        table = rates_table("per second or level", changes)
+        table = rates_table("per second or level", changes, why.leads)
         if table is not None:
-            yield Section(title, (table, Paragraph(_HOST, Tone.NOTE)))
+            told = any(lead.name == change.name for lead in why.leads for change in changes)
+            yield Section(title, (table, Paragraph(f"{_HOST} {_BEGAN}" if told else _HOST, Tone.NOTE)))
         elif changes:
             yield Section(title, (Paragraph("Nothing differs for certain.", Tone.NOTE),))
     if why.background:

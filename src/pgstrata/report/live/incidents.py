@@ -32,14 +32,13 @@ from pgstrata.report.live.words import (
     name_application,
     name_event,
     name_statement,
-    render_rate,
     render_sessions,
     render_times,
     say_dated,
     say_window,
 )
 from pgstrata.report.sentences.causes import readable
-from pgstrata.units import render_count, render_duration, render_share
+from pgstrata.units import render_count, render_duration, render_rate, render_share
 
 _TOLD: Final = 5
 """Incidents that are told in words."""

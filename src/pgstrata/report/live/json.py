@@ -11,11 +11,11 @@ from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, 
 from pgstrata.report.json.documents import pick_fields, render_document
 from pgstrata.report.live.answer import answer_sentences
 from pgstrata.report.live.causes import say_cause
+from pgstrata.report.live.doubts import doubt_sentences
 from pgstrata.report.live.frame import archive_json
 from pgstrata.report.live.plans import plans_json
 from pgstrata.report.live.relations import change_json, horizon_json
 from pgstrata.report.live.runs import study_json
-from pgstrata.report.live.words import doubt_sentences
 
 _ROW: Final = "part event statement application value reference difference interval resolved samples"
 _CALLS: Final = (
@@ -48,6 +48,7 @@ def explanation_json(found: Explained) -> str:
             "plans": plans_json(why.plans),
             "server": [figure_json(change) for change in why.server],
             "host": [figure_json(change) for change in why.host],
+            "leads": [pick_fields(lead, "name seconds interval") for lead in why.leads],
             "background": [load_row_json(row) for row in why.background],
             "texts": dict(found.texts),
         }

@@ -24,6 +24,7 @@ from pgstrata.report.blocks.model import (
 )
 from pgstrata.report.figures.live import draw_courses
 from pgstrata.report.json.documents import pick_fields, render_document
+from pgstrata.report.live.doubts import pair_doubts
 from pgstrata.report.live.events import event_lines
 from pgstrata.report.live.frame import archive_document, archive_json, recorded_from
 from pgstrata.report.live.json import blocker_json, calls_json, figure_json, load_row_json, window_json
@@ -38,14 +39,12 @@ from pgstrata.report.live.words import (
     name_statement,
     render_change,
     render_limit,
-    render_rate,
     say_dated,
     say_seen,
     say_window,
-    window_doubts,
 )
 from pgstrata.report.sentences.causes import name_query, readable
-from pgstrata.units import Unit, render_bytes, render_count, render_duration
+from pgstrata.units import Unit, render_bytes, render_count, render_duration, render_rate
 
 _WIDTH: Final = 44
 _NARROWEST: Final = 20
@@ -128,14 +127,9 @@ def _others(found: FoundPeriods) -> Iterator[Any]:
 def periods_doubts(found: FoundPeriods) -> Iterator[str]:
     """What limits the figures, without full stops."""
     both = found.periods
-    if found.chosen.clipped:
-        yield f"the archive holds only {say_dated(found.facts.span)}: the window was cut to it"
-    yield from window_doubts("window", both.window)
-    yield from window_doubts("comparison window", both.comparison)
-    if not both.uses and not {"no_extension", "statements_not_loaded"} & set(found.facts.limits):
-        yield "one of the windows has no counts of pg_stat_statements, which is read every 10 s"
+    sides = (("window", both.window), ("comparison window", both.comparison))
+    yield from pair_doubts(found.facts, found.chosen, sides, counted=bool(both.uses))
     yield from say_limits(found.facts.limits)
-    yield "sessions are sampled once a second: a shorter wait is in some samples only, in proportion to its duration"
 
 
 def _sections(found: FoundPeriods) -> Iterator[Block]:

@@ -12,6 +12,7 @@ from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.live.words import local, name_statement
 from pgstrata.report.sentences.causes import readable, readable_lines
 from pgstrata.report.sentences.names import count
+from pgstrata.units import shorten
 
 _TOLD: Final = 0.1
 """Share of the time that came by slower calls, or of the load, from which on a plan is told in the answer."""
@@ -63,8 +64,7 @@ def plan_sentences(why: Explanation, texts: Mapping[str, str]) -> Iterator[str]:
 
 def say_plan_change(change: PlanChange, texts: Mapping[str, str]) -> str:
     """The plan of select ... changed between 13:30:05 and 13:31:05: Index Scan using a on t -> Seq Scan on t."""
-    said = readable("; ".join(change.changes))
-    said = said if len(said) <= _WIDTH else f"{said[: _WIDTH - 3].rstrip()}..."
+    said = shorten(readable("; ".join(change.changes)), _WIDTH)
     name = name_statement(change.statement, texts)
     if change.value.source is PlanSource.LOGGED:
         name += " that auto_explain logged most often"

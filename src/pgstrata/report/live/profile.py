@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pgstrata.model.archive import SERVER_RATES, StatementUse
-from pgstrata.model.attribution import Part
 from pgstrata.model.courses import COURSES
 from pgstrata.model.profile import LoadShare, Profiled
 from pgstrata.report.blocks.model import (
@@ -22,23 +21,23 @@ from pgstrata.report.blocks.model import (
     Table,
 )
 from pgstrata.report.figures.live import draw_courses
-from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.json.documents import pick_fields, render_document
+from pgstrata.report.live.doubts import single_doubts
 from pgstrata.report.live.events import event_lines
-from pgstrata.report.live.frame import archive_document, recorded_from
+from pgstrata.report.live.frame import archive_document, archive_json, recorded_from
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.relations import horizon_blocks, horizon_json, relation_shares, use_json
 from pgstrata.report.live.tables import blockers_table, say_amount, texts_table, title_of
 from pgstrata.report.live.words import (
     name_application,
+    name_event,
     name_statement,
-    render_rate,
     render_sessions,
     say_dated,
     say_seen,
     say_window,
 )
-from pgstrata.report.sentences.causes import PART_NAMES, readable
-from pgstrata.units import render_bytes, render_duration
+from pgstrata.units import render_bytes, render_duration, render_rate
 
 _MOST: Final = 20
 _WIDTH: Final = 44
@@ -55,7 +54,10 @@ def make_profile_document(found: Profiled, version: str) -> Document:
         f"The server from {say_window(profile.window.span)}",
         f"{say_dated(profile.window.span)}, {say_seen(profile.window)}",
         answer=_answer(found),
-        doubts=say_limits(found.facts.limits),
+        doubts=(
+            *single_doubts(found.facts, profile.window, clipped=found.clipped),
+            *say_limits(found.facts.limits),
+        ),
         sections=_sections(found),
         version=version,
     )
@@ -71,17 +73,11 @@ def _answer(found: Profiled) -> Iterator[str]:
         yield f"{load}; the throughput is not known"
     if profile.waits and profile.load:
         most = profile.waits[0]
-        yield f"Most of the load was {_event(most)}: {_percent(most.value, profile.load)}"
+        yield f"Most of the load was {name_event(most)}: {_percent(most.value, profile.load)}"
 
 
 def _percent(value: float, whole: float) -> str:
     return f"{value / whole * 100:.0f} %" if whole else ""
-
-
-def _event(share: LoadShare) -> str:
-    if share.part is None:
-        return "remainder"
-    return readable(share.event) or PART_NAMES[Part.RUNNING]
 
 
 def _sections(found: Profiled) -> Iterator[Block]:
@@ -93,12 +89,12 @@ def _sections(found: Profiled) -> Iterator[Block]:
 
     def whole(share: LoadShare) -> str:
         return (
-            f"{_event(share)} in {statement(share)}, {name_application(share.application)}"
+            f"{name_event(share)} in {statement(share)}, {name_application(share.application)}"
             if share.part
             else "remainder"
         )
 
-    by_event = _shares("wait event", profile.waits, _event, profile.load)
+    by_event = _shares("wait event", profile.waits, name_event, profile.load)
     yield Section("Load by wait event", (by_event,), brief=True)
     yield Section("Load by statement", (_shares("statement", profile.statements, statement, profile.load),), brief=True)
     applications = _shares(
@@ -182,9 +178,12 @@ def profile_json(found: Profiled) -> str:
 
     return render_document(
         {
-            "schema": SCHEMA,
-            "archive": found.archive,
-            "limits": list(found.facts.limits),
+            **archive_json(
+                found.archive,
+                found.facts,
+                _answer(found),
+                single_doubts(found.facts, profile.window, clipped=found.clipped),
+            ),
             "window": pick_fields(profile.window, "begin=span.begin end=span.end seen looks unit"),
             **pick_fields(profile, "throughput load time counted"),
             "rows": shares(profile.rows),

@@ -10,7 +10,7 @@ from pgstrata.model.explanation import RelationChange
 from pgstrata.report.blocks.model import Block, Column, ColumnPlace, Details, Paragraph, Section, Table, Tone, begin
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.sentences.causes import readable
-from pgstrata.units import render_count, render_digits, render_duration
+from pgstrata.units import render_count, render_duration, render_rate
 
 _MOST: Final = 12
 _NARROWEST: Final = 20
@@ -38,10 +38,10 @@ def say_relations(changes: Sequence[RelationChange]) -> Iterator[str]:
         if ours >= max(_LEAST, _TIMES * theirs):
             # one that is not among the busiest is in the sum of the others
             known = each.reference != RelationUse() or not summed
-            before = f"instead of {_rate(theirs)}" if known else "and was not among the busiest before"
+            before = f"instead of {render_rate(theirs)}" if known else "and was not among the busiest before"
             yield (
-                f"The table {name_relation(each.relation)} was scanned sequentially {_rate(ours)} times per second "
-                f"{before}, which is {work / extra * 100:.0f} % of the additional rows and blocks: "
+                f"The table {name_relation(each.relation)} was scanned sequentially {render_rate(ours)} times per "
+                f"second {before}, which is {work / extra * 100:.0f} % of the additional rows and blocks: "
                 "look for a dropped index or a changed plan"
             )
 
@@ -98,15 +98,13 @@ def _amount(use: RelationUse, names: tuple[str, ...]) -> float:
     return sum(float(getattr(use, name)) for name in names)
 
 
-def _rate(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else render_digits(value)  # noqa: PLR2004 - three digits
-
-
 def _table_of_changes(rows: Sequence[RelationChange], figures: _Figures, title: str) -> Table:
     columns = [
         Column(
             title=name,
-            cells=tuple(f"{_rate(_amount(row.reference, of))} → {_rate(_amount(row.value, of))}" for row in rows),
+            cells=tuple(
+                f"{render_rate(_amount(row.reference, of))} → {render_rate(_amount(row.value, of))}" for row in rows
+            ),
             place=place,
         )
         for name, of, place in figures
@@ -120,12 +118,14 @@ def _table_of_changes(rows: Sequence[RelationChange], figures: _Figures, title: 
 
 def _table(rows: Sequence[tuple[Relation, RelationUse]], figures: _Figures, title: str) -> Table:
     columns = [
-        Column(title=name, cells=tuple(_rate(_amount(use, of)) for _, use in rows), place=place)
+        Column(title=name, cells=tuple(render_rate(_amount(use, of)) for _, use in rows), place=place)
         for name, of, place in figures
     ]
     if title == "table":
         columns.append(
-            Column(title="dead rows", cells=tuple(_rate(use.dead_rows) for _, use in rows), place=ColumnPlace.MORE)
+            Column(
+                title="dead rows", cells=tuple(render_rate(use.dead_rows) for _, use in rows), place=ColumnPlace.MORE
+            )
         )
     names = Column(title=title, cells=tuple(name_relation(relation) for relation, _ in rows))
     return Table(names=names, columns=tuple(columns), breaks=_NARROWEST)
@@ -133,7 +133,7 @@ def _table(rows: Sequence[tuple[Relation, RelationUse]], figures: _Figures, titl
 
 def _dead(use: RelationUse) -> str:
     """Nothing is read of a table that was not used."""
-    return _rate(use.dead_rows) if any(getattr(use, name) for name in RELATION_COUNTERS) else "-"
+    return render_rate(use.dead_rows) if any(getattr(use, name) for name in RELATION_COUNTERS) else "-"
 
 
 def name_holder(horizon: Horizon) -> str:

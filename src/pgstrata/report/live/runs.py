@@ -10,9 +10,9 @@ from pgstrata.model.explanation import Explained, Explanation, Outcome, WindowFa
 from pgstrata.report.blocks.model import Block, Column, Details, Document, Fact, Section, Table
 from pgstrata.report.json.documents import SCHEMA
 from pgstrata.report.live.frame import archive_document
-from pgstrata.report.live.words import render_change, render_rate, say_outcome
+from pgstrata.report.live.words import render_change, say_outcome
 from pgstrata.stats.batches import FEWEST_BATCHES
-from pgstrata.units import render_count, render_duration
+from pgstrata.units import render_count, render_duration, render_rate
 
 PLANS_NOTE: Final = (
     "Plans are those that EXPLAIN showed before the runs. If a statement had several, the most frequent one is shown."

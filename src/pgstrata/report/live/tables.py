@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from pgstrata.model.courses import COURSES
-from pgstrata.model.explanation import CallsChange, Change, LoadRow, RootBlocker
+from pgstrata.model.explanation import CallsChange, Change, Lead, LoadRow, RootBlocker
 from pgstrata.report.blocks.model import Column, ColumnPlace, Shape, Table, begin
 from pgstrata.report.live.words import (
     name_blocker,
@@ -15,12 +15,11 @@ from pgstrata.report.live.words import (
     name_statement,
     render_change,
     render_limit,
-    render_rate,
     render_sessions,
     render_span,
 )
 from pgstrata.report.sentences.causes import name_query
-from pgstrata.units import Unit, render_duration, render_value
+from pgstrata.units import Unit, render_duration, render_rate, render_value
 
 _LONGEST_HINT: Final = 4000
 _NARROWEST: Final = 20
@@ -187,20 +186,33 @@ def _calls(row: CallsChange, before: str, after: str) -> str:
     return f"{before if row.reference_calls else '-'} → {after if row.calls else '-'}"
 
 
-def rates_table(title: str, changes: Sequence[Change]) -> Table | None:
+def rates_table(title: str, changes: Sequence[Change], leads: Iterable[Lead] = ()) -> Table | None:
     """What the server or the host did otherwise, the largest change first; None where nothing did."""
     rows = sorted((change for change in changes if change.resolved and _matters(change)), key=_distance, reverse=True)
     if not rows:
         return None
+    begun = {lead.name: lead for lead in leads}
+    moments = tuple(say_lead(begun[change.name]) if change.name in begun else "" for change in rows)
     return Table(
         names=Column(title=title, cells=tuple(title_of(change.name) for change in rows)),
         columns=(
             Column(title="before", cells=tuple(say_amount(change.name, change.reference) for change in rows)),
             Column(title="window", cells=tuple(say_amount(change.name, change.value) for change in rows)),
             Column(title="change [95 %]", cells=tuple(render_change(change) for change in rows)),
+            *((Column(title="began", cells=moments, place=ColumnPlace.MORE),) if any(moments) else ()),
         ),
         breaks=_NARROWEST,
     )
+
+
+def say_lead(lead: Lead) -> str:
+    """12 s before the load [8, 20]; with the load [-2, +4] where the interval does not tell which was first."""
+    low, high = lead.interval.low, lead.interval.high
+    if low > 0:
+        return f"{lead.seconds:.0f} s before [{low:.0f}, {high:.0f}]"
+    if high < 0:
+        return f"{-lead.seconds:.0f} s after [{-high:.0f}, {-low:.0f}]"
+    return f"with the load [{-high:+.0f}, {-low:+.0f}]"
 
 
 def _matters(change: Change) -> bool:

@@ -19,20 +19,13 @@ from pgstrata.report.blocks.model import (
     Tone,
 )
 from pgstrata.report.json.documents import pick_fields, render_document
+from pgstrata.report.live.doubts import single_doubts
 from pgstrata.report.live.frame import archive_document, archive_json, recorded_from
 from pgstrata.report.live.limits import say_limits
 from pgstrata.report.live.tables import texts_table
-from pgstrata.report.live.words import (
-    name_application,
-    name_statement,
-    render_rate,
-    say_dated,
-    say_seen,
-    say_window,
-    window_doubts,
-)
+from pgstrata.report.live.words import name_application, name_statement, say_dated, say_seen, say_window
 from pgstrata.report.sentences.causes import name_query, readable
-from pgstrata.units import render_count, render_duration, render_share
+from pgstrata.units import render_count, render_duration, render_names, render_rate, render_share
 
 _WIDTH: Final = 44
 _NARROWEST: Final = 20
@@ -59,10 +52,14 @@ def make_waits_document(found: FoundWaits, version: str) -> Document:
         f"Which statements waited for {_events(found)} from {say_window(waits.window.span)}?",
         f"{say_dated(waits.window.span)}, {say_seen(waits.window)}",
         answer=_answer(found),
-        doubts=(*window_doubts("window", waits.window), *say_limits(found.facts.limits)),
+        doubts=(*_doubts(found), *say_limits(found.facts.limits)),
         sections=_sections(found),
         version=version,
     )
+
+
+def _doubts(found: FoundWaits) -> Iterator[str]:
+    return single_doubts(found.facts, found.waits.window, clipped=found.clipped)
 
 
 def _events(found: FoundWaits) -> str:
@@ -163,8 +160,7 @@ def _names(names: tuple[str, ...], row: WaitingStatement) -> str:
     """The most frequent first; of several statements together they say little."""
     if row.statement is None:
         return ""
-    shown = ", ".join(map(name_application, names[:_MOST_NAMES]))
-    return f"{shown} and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else shown
+    return render_names([*map(name_application, names)], _MOST_NAMES)
 
 
 def waits_json(found: FoundWaits) -> str:
@@ -173,7 +169,7 @@ def waits_json(found: FoundWaits) -> str:
     shown = {row.statement for row in waits.rows}
     return render_document(
         {
-            **archive_json(found.archive, found.facts, _answer(found), window_doubts("window", waits.window)),
+            **archive_json(found.archive, found.facts, _answer(found), _doubts(found)),
             "window": pick_fields(waits.window, "begin=span.begin end=span.end seen looks unit"),
             "events": [{"event": event, "samples": samples} for event, samples in waits.events],
             **pick_fields(waits, "at_least load elsewhere"),

@@ -10,9 +10,10 @@ from typing import Final, assert_never
 from pgstrata.model.archive import REST, SessionClass, Span
 from pgstrata.model.attribution import Part, ValueInterval
 from pgstrata.model.explanation import CallsChange, Change, Explained, LoadRow, Onset, Outcome, RootBlocker, WindowFacts
+from pgstrata.model.profile import LoadShare
 from pgstrata.report.live.relations import say_relations
 from pgstrata.report.sentences.causes import PART_NAMES, name_query, readable
-from pgstrata.units import render_count, render_digits, render_duration, render_share
+from pgstrata.units import render_count, render_duration, render_rate, render_share
 
 _TOLD: Final = 0.1
 """Share of the extra load from which on a row is told in words."""
@@ -24,6 +25,8 @@ _MUCH: Final = 0.2
 _SLOWER: Final = frozenset({Outcome.INCIDENT, Outcome.STALLED, Outcome.SATURATED, Outcome.OTHER_MIX})
 _WHOLE: Final = 20
 _MANY_TIMES: Final = 2.0
+_ENDLESS: Final = 100.0
+"""Times its figure from which on the upper end of an interval tells nothing."""
 _AGREE: Final = 0.6
 """Share of the extra load that statements have to tell of, to be told."""
 _CHANGED: Final = 3.0
@@ -97,11 +100,14 @@ def _alike(first: str, second: str) -> int:
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
-def name_event(row: LoadRow) -> str:
-    """Lock/transactionid, CPU and run queue, or the remainder."""
-    if row.part is None:
-        return "remainder"
-    return readable(row.event) or PART_NAMES[Part.RUNNING]
+def name_wait(event: str) -> str:
+    """Lock/transactionid; CPU and run queue for sessions that wait for nothing."""
+    return readable(event) or PART_NAMES[Part.RUNNING]
+
+
+def name_event(row: LoadRow | LoadShare) -> str:
+    """The wait event of a part of the load, or that it is the remainder."""
+    return "remainder" if row.part is None else name_wait(row.event)
 
 
 def name_row(row: LoadRow, texts: Mapping[str, str], width: int = 44) -> str:
@@ -155,6 +161,8 @@ def render_change(change: Change) -> str:
         return ""
     ratio, span = change.value / change.reference, change.ratio
     if ratio >= _MANY_TIMES:
+        if span is not None and span.high > _ENDLESS * ratio:
+            return f"{render_rate(ratio)} times [at least {render_rate(span.low)}]"
         ends = "" if span is None else f" [{render_rate(span.low)}, {render_rate(span.high)}]"
         return f"{render_rate(ratio)} times{ends}"
     digits = 0 if abs(ratio - 1) * 100 >= _WHOLE else 1
@@ -165,11 +173,6 @@ def render_change(change: Change) -> str:
 def _percent(ratio: float, digits: int) -> str:
     """+38.0; what rounds to nothing is not below it."""
     return f"{round((ratio - 1) * 100, digits) + 0.0:+.{digits}f}"
-
-
-def render_rate(value: float) -> str:
-    """A number with three digits: 1,234, 56.7, 0.012."""
-    return f"{value:,.0f}" if abs(value) >= 100 else render_digits(value)  # noqa: PLR2004 - three digits
 
 
 def render_limit(change: Change) -> str:
@@ -365,25 +368,3 @@ def _reads_more(change: CallsChange, total: float) -> bool:
     before = change.reference_blocks_per_call
     large = change.by_latency >= _TOLD * total > 0
     return large and before > 0 and change.blocks_per_call >= _CHANGED * before
-
-
-def doubt_sentences(found: Explained) -> Iterator[str]:
-    """What limits the answer, without full stops."""
-    why = found.explanation
-    if found.chosen.clipped:
-        yield f"the archive holds only {say_dated(found.facts.span)}: the window was cut to it"
-    for name, window in (("window", why.window), ("comparison window", why.comparison)):
-        yield from window_doubts(name, window)
-    if not why.calls and not {"no_extension", "statements_not_loaded"} & set(found.facts.limits):
-        yield "one of the windows has no counts of pg_stat_statements, which is read every 10 s"
-    yield "sessions are sampled once a second: a shorter wait is in some samples only, in proportion to its duration"
-
-
-def window_doubts(name: str, window: WindowFacts) -> Iterator[str]:
-    """How completely a window was recorded, where that limits what is known of it."""
-    if window.gaps:
-        gaps = ", ".join(say_window(gap) for gap in window.gaps[:3])
-        more = f" and {len(window.gaps) - 3} more" if len(window.gaps) > 3 else ""  # noqa: PLR2004
-        yield f"the {name} has {render_count(len(window.gaps), 'gap')} in the recording: {gaps}{more}"
-    if window.unit > 1:
-        yield f"the {name} was read from sums of minutes, not from seconds"

@@ -41,7 +41,7 @@ def write_plan(connection: sqlite3.Connection, statement: int, seen: SeenPlan) -
 
 
 def read_plans(connection: sqlite3.Connection, begin: int, end: int, ids: Mapping[str, str]) -> tuple[SeenPlan, ...]:
-    """Those that were seen from `begin` (included) to `end` (excluded), in order of time.
+    """Plans that were seen from `begin` (included) to `end` (excluded), in order of time.
 
     Of very many, those that were seen most often. `ids` are ids of statements by the hashes of their texts, as far as
     both are known.

@@ -357,7 +357,7 @@ class _Read:
         return uses, None if seconds is None else check_number(seconds, "length of an interval")
 
     def horizons(self) -> tuple[Horizon, ...]:
-        """Of each holder that one look at which it held back most."""
+        """For each holder, the look at which it held back most."""
         query = (
             "SELECT kind, name, pid, state, max(age), held FROM horizon WHERE moment >= :begin AND moment < :end "
             "GROUP BY kind, name, pid ORDER BY 5 DESC LIMIT 20"

@@ -162,7 +162,7 @@ def _unfit(path: Path) -> ArchiveError:
 
 
 def _missing(path: Path) -> ArchiveError:
-    remedy = "record one first: pgstrata watch DSN --archive DIR"
+    remedy = "give one that `pgstrata list` finds, or record one: pgstrata watch DSN --archive DIR"
     return ArchiveError("there is no archive in this folder", where=str(path.parent), remedy=remedy)
 
 

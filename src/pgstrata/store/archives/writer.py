@@ -130,7 +130,7 @@ class ArchiveWriter:
         self._put_rates("server_second", SERVER_RATES, moment, seconds, rates)
 
     def add_host(self, moment: int, seconds: float, rates: Mapping[str, float]) -> None:
-        """The same of its host, and of the control group that it runs in."""
+        """Rates of the server's host, and of the control group that it runs in."""
         self._put_rates("host_second", HOST_RATES, moment, seconds, rates)
         if not rates.keys().isdisjoint(GROUP_RATES):
             self._put_rates("group_second", GROUP_RATES, moment, seconds, rates)

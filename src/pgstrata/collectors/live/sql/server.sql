@@ -11,4 +11,4 @@ SELECT current_setting('server_version') AS pgstrata, current_setting('server_ve
        coalesce(current_setting('compute_query_id', true), 'off') AS identities,
        pg_relation_size('pg_catalog.pg_class') AS catalogue, current_database() AS database,
        extract(epoch FROM clock_timestamp()) AS clock, current_setting('max_connections') AS connections,
-       current_setting('shared_buffers') AS buffers
+       current_setting('shared_buffers') AS buffers, coalesce(current_setting('track_io_timing', true), '') AS timing
