@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pgstrata.compare.gate import import_code
 from pgstrata.compare.one_look import ImportTerms, decide_import
-from pgstrata.errors import UsageError
+from pgstrata.errors import ExitCode, UsageError
 from pgstrata.model.answer import ALL_CELLS, Verdict
 from pgstrata.model.doubts import NamedDoubt
 from pgstrata.model.levels import order_by_number
@@ -76,6 +77,14 @@ def test_levels_at_which_so_few_blocks_show_no_step_are_named():
     assert {"v15", "v18"} <= set(axis.out_of_reach)
     assert "v16" not in axis.out_of_reach
     assert ask(write(n=6)).axes[0].out_of_reach == ()
+
+
+def test_a_gate_does_not_pass_where_so_few_blocks_could_not_show_a_step_at_a_level():
+    few, enough = ask(write(n=2, step=0.5)), ask(write(n=6))
+    assert {item.verdict for answer in (few, enough) for item in answer.headlines} == {Verdict.INSUFFICIENT}
+    assert import_code(few) is ExitCode.UNDECIDED
+    assert import_code(enough) is ExitCode.DONE
+    assert import_code(ask(write(n=2, step=-0.5))) is ExitCode.FAILED
 
 
 def test_without_blocks_each_cell_has_an_axis_and_they_share_the_level():

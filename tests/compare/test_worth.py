@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgstrata.compare import compare_study
+from pgstrata.compare.sustained import find_sustained_rates
 from pgstrata.compare.worth import find_worth
 from pgstrata.model.answer import Verdict
+from pgstrata.model.objective import Objective
 from pgstrata.model.price import Price
 from pgstrata.stats.medians import median_interval
 from pgstrata.stats.peaks import CHOOSING, peak_values
-from studies import BASE, CELL, OTHER, cell_of, make_plan, simulate
+from studies import BASE, CELL, OTHER, cell_of, make_plan, make_run, simulate
 
 
 def price(amount):
@@ -145,3 +147,47 @@ def test_the_interval_of_a_median_reaches_its_confidence_and_none_that_is_narrow
 def test_five_values_have_no_interval_at_95_percent():
     assert median_interval([1, 2, 3, 4, 5]) is None
     assert median_interval([1, 2, 3, 4, 5, 6])[:2] == (1, 6)
+
+
+def at_objective(effect, *, clients=(4,), blocks=24):
+    """Two priced environments with an objective in each cell; throughput is of no use, because searches change it."""
+    plan = make_plan(metric="sustained_rate", blocks=blocks, clients=clients)
+    cells = tuple(replace(each, objective=Objective(of="p99", limit=0.02)) for each in plan.experiment.cells)
+    prices = {BASE: price(1.808), OTHER: price(1.4464)}
+    plan = replace(plan, experiment=replace(plan.experiment, cells=cells, prices=prices))
+    random = np.random.default_rng(3)
+    runs = tuple(
+        make_run(
+            name,
+            block,
+            cell=cell.identity,
+            tps=float(random.uniform(1, 5000)),
+            sustained_rate=1000 * math.exp((effect if name == OTHER else 0) + random.normal(0, 0.01)),
+        )
+        for block in range(1, blocks + 1)
+        for cell in cells
+        for name in (BASE, OTHER)
+    )
+    return SimpleNamespace(plan=plan, runs=runs)
+
+
+def test_within_an_objective_the_highest_rate_is_what_the_money_buys():
+    study = at_objective(math.log(0.9))
+    worth = find_worth(study)
+    (found,) = worth.findings
+    assert (found.metric, found.verdict) == ("sustained_rate", Verdict.BETTER)
+    assert found.effect == pytest.approx(0.9 / 0.8, rel=0.01)
+    assert found.interval.low < found.effect < found.interval.high
+    known = {each.environment: each for each in find_sustained_rates(study)}
+    for cost in worth.costs:
+        rate = known[cost.environment]
+        assert cost.rate == rate.value == pytest.approx(1000 if cost.environment == BASE else 900, rel=0.01)
+        # the interval of the rate that all runs together sustain, not that of a median of runs
+        assert cost.interval == (rate.interval.low, rate.interval.high)
+        assert cost.of_a_million(cost.rate) == pytest.approx(cost.price.amount / cost.rate / 3600 * 1e6)
+
+
+def test_with_few_runs_within_an_objective_there_is_a_cost_without_an_interval():
+    costs = find_worth(at_objective(0.0, blocks=2)).costs
+    assert [(cost.blocks, cost.interval) for cost in costs] == [(2, None), (2, None)]
+    assert all(cost.rate == pytest.approx(1000, rel=0.05) for cost in costs)

@@ -393,6 +393,16 @@ def test_time_left_is_told_after_every_block():
     assert finished[-1].seconds_left == 0
 
 
+def test_what_is_left_of_the_budget_is_told_after_every_block():
+    world, plan = fakes.World(), make_plan()
+    rig = fakes.make_rig(world, plan)
+    assert Conduct(rig=rig, plan=plan, budget=10_000.0).carry_out() is Ending.COMPLETE
+    finished = [event for event in rig.events.events if event.kind is EventKind.BLOCK_FINISHED]
+    first, last = (event.budget_left for event in finished)
+    assert 10_000 > first > last > 0
+    assert all(event.seconds_left <= event.budget_left for event in finished)
+
+
 def rates_of(rig):
     return {header.sampling_rate for header in rig.store.headers.values()}
 

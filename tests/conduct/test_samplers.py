@@ -95,7 +95,7 @@ def watched(watcher, files):
     ("process", "files", "said"),
     [
         (Watching(ended=True), {"/o": LEFT, "/o.err": b"one\nFATAL: \x1b[31mno more connections\n"},
-         ("ended", "FATAL:  [31mno more connections")),
+         ("ended", "FATAL: \ufffd[31mno more connections")),
         (
             Watching(ended=True),
             {"/o": LEFT, "/o.err": b"psql:1: ERROR:  58P01: no such file\nLINE 1: SELECT\n        ^\nHINT:  look\nLOCATION:  read, genfile.c:195\n"},

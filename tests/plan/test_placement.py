@@ -106,6 +106,21 @@ def test_what_a_cell_asks_for_is_taken(asked):
         (CELL, BESIDE, Reason(code="asks_scheduling", names=("host",))),
         (
             CELL,
+            apart("settings", {"io_method": "worker"}, {"io_method": "sync"}),
+            Reason(code="asks_scheduling", names=("io_method",)),
+        ),
+        (
+            CELL,
+            apart("settings", {"io_workers": "3"}, {}),
+            Reason(code="asks_scheduling", names=("io_workers",)),
+        ),
+        (
+            CELL,
+            everywhere(settings={"force_parallel_mode": "on"}),
+            Reason(code="parallel_free", names=("force_parallel_mode",)),
+        ),
+        (
+            CELL,
             everywhere(settings={"max_parallel_workers_per_gather": "4"}),
             Reason(code="parallel_free", names=("max_parallel_workers_per_gather",)),
         ),
@@ -119,6 +134,10 @@ def test_sessions_stay_free_and_the_plan_knows_why(cell, environments, reason):
 @pytest.mark.parametrize("layers", [{"cpu.server": "0-3"}, {"kernel": "6.1"}])
 def test_cpus_and_a_kernel_that_are_the_same_for_all_leave_sessions_paired(layers):
     assert chosen(environments=everywhere(layers=layers))[0] is Placement.PAIRED
+
+
+def test_one_way_to_read_for_all_leaves_sessions_paired():
+    assert chosen(environments=everywhere(settings={"io_method": "sync"}))[0] is Placement.PAIRED
 
 
 def test_a_driver_that_cannot_be_divided_is_left_free():
@@ -141,6 +160,9 @@ def test_a_level_of_an_environment_goes_before_the_cell():
     design = make_plan(experiment(CELL, levels), WORKLOADS, CAPACITY, drivers=DRIVERS).design(CELL.identity)
     assert [design.pairs(each) for each in levels] == [False, True]
     assert design.pairs(replace(levels[0], placement=Placement.AUTO)) is (design.placement is Placement.PAIRED)
+    assert design.describe(10, levels).endswith(", sessions paired in some environments")
+    assert design.describe(10, levels[1:]).endswith(", sessions paired")
+    assert "sessions" not in design.describe(10, levels[:1])
 
 
 @pytest.mark.parametrize("asked", [Placement.FREE, Placement.PAIRED])

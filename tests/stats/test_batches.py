@@ -106,3 +106,9 @@ def test_few_pairs_and_steps_that_one_side_does_not_know_give_no_error():
     assert (first.mean[0], second.mean[0], first.freedom) == (1.0, 1.0, 0)
     nothing, _ = paired_means((sides[0][:, 1:2], sides[1][:, 1:2]), (np.ones(1), np.ones(1)), relative=True)
     assert np.isnan(nothing.mean).all()
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-80, 1e80, 1e200])
+def test_freedoms_do_not_depend_on_the_unit_of_the_variances(scale):
+    usual, other = (estimate(0.0, (3.0 * unit, 1.0 * unit), (7, 5)) for unit in (1.0, scale))
+    assert other.high == pytest.approx(usual.high * np.sqrt(scale), rel=1e-9)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from one_sample import capped_interval, hodges_lehmann
 from pgstrata.model.answer import Lane, Verdict
 from pgstrata.stats.boundaries import GRID, boundary, fixed_critical
-from pgstrata.stats.rule import Rule, decide_many, decide_once, estimate_many, judge
+from pgstrata.stats.large import capped_centre_of_many
+from pgstrata.stats.rule import WALSH_CENTRES, Rule, decide_many, decide_once, estimate_many, judge
 
 DELTA = math.log(1.03)
 PLAIN = Rule(delta=DELTA)
@@ -190,7 +191,9 @@ def test_one_look_has_the_interval_of_its_own_boundary(n):
     assert (found.verdict, found.lane, found.n) == (Verdict.BETTER, Lane.ONE_LOOK, n)
     assert found.repeated_p == 2 * 0.5**n
     assert 0.8 * 0.045 < found.error <= found.alpha == 0.045
-    assert found.estimate.centre == hodges_lehmann(d)
+    # beyond sixty blocks the median of the Walsh averages may lie outside the interval
+    centre = hodges_lehmann(d) if n <= WALSH_CENTRES else capped_centre_of_many(d)
+    assert found.estimate.centre == pytest.approx(centre, abs=1e-12)
 
 
 def test_one_look_at_too_few_blocks_finds_neither_a_difference_nor_none():

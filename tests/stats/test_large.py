@@ -9,6 +9,7 @@ from one_sample import capped_interval
 from pgstrata.stats import large
 from pgstrata.stats.boundaries import fixed_critical
 from pgstrata.stats.large import capped_centre_of_many, capped_interval_of_many, shift_quantiles
+from pgstrata.stats.ranks import capped_centres, walsh_averages
 from pgstrata.stats.rule import Rule, decide_once
 
 coarse = st.lists(st.integers(-6, 6).map(lambda k: k / 64), min_size=8, max_size=60)
@@ -35,6 +36,24 @@ def test_of_many_skewed_differences_too(n):
         found = decide_once([d], [Rule(delta=0.03)])[0].estimate
         assert found.interval.low <= found.centre <= found.interval.high
         assert found.centre < float(np.mean(d))
+
+
+@pytest.mark.parametrize("n", [*range(6, 61), 61, 80, 99, 130, 200, 201])
+def test_of_two_groups_of_differences_too(n):
+    """Where the upper ranks lie on one side, the median of the Walsh averages is as far off as it can be."""
+    for few in range(max(1, n // 5), n // 2 + 1, max(1, n // 40)):
+        d = np.concatenate([np.linspace(0.0, 0.01, n - few), np.linspace(1.0, 1.01, few)])
+        for sample in (d, -d):
+            found = decide_once([sample], [Rule(delta=0.03, alpha=0.10)])[0].estimate
+            assert found.interval.low <= found.centre <= found.interval.high
+
+
+@given(coarse | fine)
+@settings(max_examples=80, deadline=None)
+def test_written_down_and_counted_centres_agree(d):
+    array = np.array([d])
+    (written,) = capped_centres(array, walsh_averages(array))
+    assert written == NEAR(capped_centre_of_many(np.array(d)), abs=1e-12)
 
 
 @given(coarse | fine)

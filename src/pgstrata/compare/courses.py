@@ -38,9 +38,9 @@ _WORTH: Final[Mapping[Unit, float]] = {
 }
 """Levels below which a course is not worth telling, whatever it does."""
 _SAME: Final = 0.02
-"""Share by which what one disk did is apart from what all did, if it is to be shown beside that."""
+"""Minimum relative difference at which a disk gets a series of its own."""
 _NEVER: Final = frozenset({"commits", "server_written"})
-"""The same as throughput; and what Linux counts when pages become dirty, of large folios the whole folio each time."""
+"""Never told: `commits` are the throughput, and Linux counts a whole large folio each time a page becomes dirty."""
 
 _Key = tuple[str, str]
 """Name of a course and its subject."""
@@ -142,11 +142,11 @@ class _Courses:
 
 
 _Runs = Mapping[str, Sequence[_Courses]]
-"""By environment."""
+"""Runs by environment."""
 
 
 def _events(runs: _Runs, kind: str) -> Mapping[str, tuple[float, ...]]:
-    """By environment; in long runs the beginnings of the steps in which it happened."""
+    """When an event happened, by environment; in long runs the beginnings of the steps in which it did."""
     times = {
         name: [time for run in each if (kind, "") in run.series for time in run.series[kind, ""].times]
         for name, each in runs.items()
@@ -225,7 +225,7 @@ def _apart(runs: _Runs, key: _Key, baseline: str) -> float:
 
 
 def _levels(runs: Sequence[_Courses], key: _Key) -> FloatArray:
-    """Of each run the mean, of rates per transaction."""
+    """The mean of each run, of rates per transaction."""
     found = []
     for run in runs:
         if key not in run.series or not np.isfinite(run.series[key].values).any():

@@ -88,7 +88,7 @@ def rule_by_cpu(blocks: int, horizon: int = HORIZON) -> Rule:
 
 
 def _decide(plan: Plan, family: Sequence[_Case]) -> tuple[Decision, ...]:
-    """Those of environments that share the error probability."""
+    """Decisions on environments that share the error probability."""
     rule = rule_by_cpu(len(plan.blocks), plan.horizon)
     return decide_family([case.series for case in family], [rule] * len(family)) if family else ()
 
@@ -151,7 +151,7 @@ def _find(case: _Case, decision: Decision, plan: Plan, comparisons: Sequence[Com
 
 
 def _size(pairing: Pairing, plan: Plan, comparisons: Sequence[Comparison]) -> Size:
-    """As the answer shows it; where it compares other cells only, judged by the same rule."""
+    """The size of a difference as the answer shows it; judged alike where the answer compares other cells."""
     partial = pairing.cell == ALL_CELLS and len(pairing.question.cells) < len(plan.experiment.cells)
     key = (pairing.environment, pairing.cell, pairing.metric)
     for known in () if partial else comparisons:

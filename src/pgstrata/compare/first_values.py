@@ -25,7 +25,7 @@ _CHANCE: Final = 0.001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Opening:
-    """By how much the first value of a series is worse than the middle of the others; logarithms."""
+    """How much worse the first value of a series is than the median of the others; logarithms."""
 
     environment: str
     excess: float
@@ -80,7 +80,7 @@ def _open(question: Question, environment: str, values: FloatArray) -> _Opening:
 
 
 def _find_cold(question: Question, openings: Sequence[_Opening]) -> ColdStart | None:
-    """Of many series together, or of single ones."""
+    """The cold start of many series together, or of single ones."""
     worst, of = sum(opening.worst for opening in openings), len(openings)
     chosen = list(openings)
     together = bool(openings) and _tail(worst, openings) < _CHANCE and _middle(openings) > _FAR_AT_LEAST

@@ -91,7 +91,8 @@ def gate_code(verdicts: Iterable[Verdict], *, doubtful: bool = False) -> ExitCod
 def import_code(answer: ImportAnswer) -> ExitCode:
     """As `gate_code` of the headlines; where no ordered level has values enough for one, the steps decide.
 
-    UNDECIDED then where the place of a step is unsure, where no step stands out of a trend, or none could have.
+    UNDECIDED then where the place of a step is unsure, where no step stands out of a trend, or none could have; with
+    blocks also where none could have at a level, because more blocks would show it.
     """
     verdicts = [item.verdict for item in answer.headlines]
     shown = [axis for axis in answer.axes[: 1 if answer.paired else None] if _can_show(answer, axis)]
@@ -99,7 +100,8 @@ def import_code(answer: ImportAnswer) -> ExitCode:
         return gate_code(verdicts)
     steps = [step.verdict for axis in shown for step in axis.steps]
     trend = any(not axis.steps and axis.trend_p is not None and axis.trend_p <= LEVEL for axis in shown)
-    return gate_code(steps or [Verdict.EQUIVALENT], doubtful=trend)
+    missed = answer.paired and any(axis.out_of_reach for axis in shown)
+    return gate_code(steps or [Verdict.EQUIVALENT], doubtful=trend or missed)
 
 
 def _can_show(answer: ImportAnswer, axis: OrderedAxis) -> bool:

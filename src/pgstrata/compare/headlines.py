@@ -15,7 +15,7 @@ _SEVERAL: Final = 2
 
 
 def doubt_equivalences(comparisons: Iterable[Comparison]) -> tuple[Doubt, ...]:
-    """That several headlines are equivalent, each at its own level: differences share theirs, equivalence does not."""
+    """A doubt where several headlines are equivalent: each is at its own level, which only differences share."""
     headlines = [item for item in comparisons if not item.exploratory and not item.control]
     number = sum(item.verdict is Verdict.EQUIVALENT for item in headlines)
     if number < _SEVERAL:
@@ -36,7 +36,7 @@ def primary_comparisons(answer: Answer) -> tuple[Comparison, ...]:
 
 
 def headline_comparisons(answer: Answer) -> tuple[Comparison, ...]:
-    """Those over all cells together; none where there is only one cell."""
+    """Comparisons over all cells together; none where there is only one cell."""
     return tuple(item for item in primary_comparisons(answer) if item.cell == ALL_CELLS)
 
 

@@ -222,7 +222,7 @@ def _find_lengths(observations: Sequence[Observation]) -> dict[str, float]:
 
 
 def _choose_direction(metric: str, *, lower_is_better: bool) -> Direction:
-    """That of a known metric; of others higher values are better unless the reader says otherwise."""
+    """The direction of a known metric; of others higher values are better unless the reader says otherwise."""
     known = METRICS.get(metric)
     if known is None:
         return Direction.LOWER if lower_is_better else Direction.HIGHER

@@ -182,7 +182,7 @@ _Logs = Mapping[str, FloatArray]
 
 
 def _logs(visit: VisitTurns) -> _Logs:
-    """Of the runs that are in an estimate and have a round."""
+    """Logarithms of the rounds of runs that are in an estimate."""
     found = {}
     for name, turn in visit.turns.items():
         values = np.array(turn.values, dtype=np.float64)
@@ -209,7 +209,7 @@ def _profile(logs: Sequence[FloatArray]) -> Profile | None:
 
 
 def _drift(logs: Sequence[_Logs], names: Sequence[str]) -> Drift | None:
-    """Of visits as medians of their rounds, relative to the environment's own median; None of fewer than two."""
+    """Drift over visits: medians of their rounds relative to the environment's own median; None of fewer than two."""
     levels = np.array([[np.nanmedian(log[name]) if name in log else np.nan for name in names] for log in logs])
     levels = levels[np.isfinite(levels).any(axis=1)][:, np.isfinite(levels).any(axis=0)]
     if len(levels) <= 1:
@@ -228,7 +228,7 @@ def _drift(logs: Sequence[_Logs], names: Sequence[str]) -> Drift | None:
 
 
 def _openings(logs: Sequence[_Logs], names: Sequence[str]) -> Iterator[Opening]:
-    """Of each environment whose first rounds differ from the rest, by the interval of the median over its visits."""
+    """Openings of environments whose first rounds differ from the rest, by the interval of the median over visits."""
     for name in names:
         own = [log[name] for log in logs if name in log and log[name].size >= _FEWEST_ROUNDS]
         number = max((max(1, log.size // _OPENING) for log in own), default=0)
@@ -282,7 +282,7 @@ def _far_rounds(visits: Sequence[VisitTurns], logs: Sequence[_Logs], names: Sequ
 
 
 def _moved(logs: _Logs) -> Mapping[str, tuple[FloatArray, FloatArray]]:
-    """Of each environment its rounds relative to its median, and these relative to the median of all environments."""
+    """Rounds of each environment relative to its own median, and these relative to the median of all of them."""
     rounds = min((log.size for log in logs.values()), default=0)
     off = {name: np.asarray(log[:rounds] - np.nanmedian(log), dtype=np.float64) for name, log in logs.items()}
     if len(off) <= 1:

@@ -11,7 +11,7 @@ from pgstrata.stats.objective import level_interval
 
 
 def find_sustained_rates(study: Study) -> tuple[SustainedRate, ...]:
-    """By cell with an objective and environment, in the order of the experiment; only usable runs count.
+    """One for each cell with an objective and environment, in the order of the experiment; only usable runs count.
 
     The interval is that of the rate at which the runs together keep the limit (`stats.objective.level_interval`); there
     is one run for each block, and it holds for this machine in the hours of the study. None for fewer than three runs.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -91,8 +91,14 @@ class ActiveArm:
 
 def guarded(arm: ActiveArm, action: Callable[[], None]) -> None:
     """Failures of one environment become the record of its run; failures of the host end the experiment."""
-    try:
+    with _recording(arm):
         action()
+
+
+@contextmanager
+def _recording(arm: ActiveArm) -> Iterator[None]:
+    try:
+        yield
     except FATAL:
         raise
     except PgstrataError as error:
@@ -116,15 +122,9 @@ def make_arm(plan: Plan, planned: PlannedRun) -> ActiveArm:
     )
 
 
-@contextmanager
-def step(rig: Rig, arm: ActiveArm, name: str) -> Iterator[None]:
+def step(rig: Rig, arm: ActiveArm, name: str) -> AbstractContextManager[None]:
     """Time one step around the measured window."""
-    rig.events.emit(Event(kind=EventKind.STEP, run=arm.planned.identity, text=name))
-    begun = rig.clock.monotonic()
-    try:
-        yield
-    finally:
-        arm.dead_time[name] = arm.dead_time.get(name, 0.0) + rig.clock.monotonic() - begun
+    return shared_step(rig, (arm,), name)
 
 
 @contextmanager
@@ -149,12 +149,8 @@ def together(rig: Rig, arms: Sequence[ActiveArm], name: str, begin: Callable[[Ac
 
 
 def _guarding(arm: ActiveArm, steps: Steps[None]) -> Steps[None]:
-    try:
+    with _recording(arm):
         yield from steps
-    except FATAL:
-        raise
-    except PgstrataError as error:
-        arm.fail(str(error), *error.details)
 
 
 def make_load(rig: Rig, arm: ActiveArm, server: RunningServer, *, seconds: float, seed: int) -> Load:

@@ -144,6 +144,6 @@ def _measure(rig: Rig, arm: ActiveArm, server: RunningServer) -> float:
 
 
 def _fastest(result: DriverResult) -> float:
-    """Of its seconds, because new clients may stall in their first; the mean where there are none."""
+    """The best of its seconds, because new clients may stall in the first; the mean where seconds are not known."""
     seconds = next((series.values for series in result.series if series.metric == TPS.name), ())
     return max((result.tps or 0.0, *seconds))

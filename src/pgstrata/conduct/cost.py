@@ -26,7 +26,7 @@ _LAST: Final = 3
 
 
 def own_seconds(record: RunRecord) -> float:
-    """Of one run: its measured window and the steps that were timed around it."""
+    """Seconds that one run took: its measured window and the timed steps around it."""
     return record.measured_seconds + sum(record.dead_time.values())
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pgstrata.model.experiment import Allow
-from pgstrata.model.guards import MUCH_BACKGROUND_LOAD, Force, force_of
+from pgstrata.model.guards import MUCH_BACKGROUND_LOAD, Force, force_of, is_much_foreign, is_much_stolen
 from pgstrata.model.metrics import BACKGROUND_LOAD, SCHEDULE_LAG
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import RunStatus, Validity
@@ -37,10 +37,6 @@ DROPPING: Final = frozenset({LAGGING, "skipped"})
 
 # A step of the wall clock against the monotonic one that no slewing explains (adjtime slews at most 0.5 ms per second).
 _CLOCK_JUMP: Final = 0.5
-# Busy CPUs that belong to neither server, client nor pgstrata, at least, and as a share of all CPUs of the host.
-_FOREIGN_CPU: Final = 0.25
-_FOREIGN_SHARE: Final = 0.02
-_STOLEN: Final = 0.02
 _SWAPPED_PAGES: Final = 256
 _BUSY_CLIENT: Final = 0.90
 _NEAR_CEILING: Final = 0.85
@@ -97,7 +93,7 @@ def judge_run(
 
 
 def judge_declared(header: RunHeader, result: DriverResult | None) -> tuple[RunStatus, Validity, tuple[Reason, ...]]:
-    """The same of a run whose value is declared: it has to be whole, and how fast it was means nothing.
+    """Status, validity and reasons of a run whose value is declared: it has to be complete, its speed means nothing.
 
     So an emulated machine is no reason against it. Each such run says that its value is declared.
     """
@@ -246,7 +242,7 @@ def _emulated(case: _Case) -> Reason | None:
 def _foreign_cpu(case: _Case) -> Reason | None:
     for metric, fact, machine in (("foreign_cpu", CPUS, ""), ("client_foreign_cpu", CLIENT_CPUS, "client")):
         used, cpus = case.measured.get(metric), case.number(fact) or 0.0
-        if used is not None and used > max(_FOREIGN_CPU, _FOREIGN_SHARE * cpus):
+        if used is not None and is_much_foreign(used, cpus):
             return Reason(code="foreign_cpu", value=used, how=machine)
     return None
 
@@ -254,7 +250,7 @@ def _foreign_cpu(case: _Case) -> Reason | None:
 def _steal(case: _Case) -> Reason | None:
     for metric, fact, machine in (("steal_cpu", CPUS, ""), ("client_steal_cpu", CLIENT_CPUS, "client")):
         stolen, cpus = case.measured.get(metric), case.number(fact) or 1.0
-        if stolen is not None and stolen > _STOLEN * cpus:
+        if stolen is not None and is_much_stolen(stolen, cpus):
             return Reason(code="steal", value=stolen, of=cpus, how=machine)
     return None
 

@@ -66,7 +66,7 @@ class Conduct:
     _losses: Losses = field(init=False)
 
     def __post_init__(self) -> None:
-        """Nothing is known of what runs cost but the plan."""
+        """Before the first run, costs are those of the plan."""
         self._costs = Costs(plan=self.plan, workloads=self.rig.workloads)
         self._losses = Losses(rig=self.rig, plan=self.plan)
 
@@ -184,7 +184,8 @@ class Conduct:
                 self._losses.recover()
         left = len(self.plan.blocks) - block.number
         self._say(Event(kind=EventKind.BLOCK_FINISHED, text=str(block.number), done=len(self.plan.blocks) - left,
-                        total=len(self.plan.blocks), seconds_left=self._seconds_left()))  # fmt: skip
+                        total=len(self.plan.blocks), seconds_left=self._seconds_left(),
+                        budget_left=self._budget_left()))  # fmt: skip
 
     def _conduct_all(self, visits: Sequence[Visit], todo: frozenset[str]) -> list[Visit]:
         """Carry out visits, those on machines that share nothing side by side; those that are still to be made."""
@@ -230,6 +231,7 @@ class Conduct:
                 done=len(self.done),
                 total=len(self.plan.runs),
                 seconds_left=self._seconds_left(),
+                budget_left=self._budget_left(),
             )
         )
         self.failures = self.failures + 1 if record.status is RunStatus.FAILED else 0
@@ -248,9 +250,11 @@ class Conduct:
     def _seconds_left(self) -> float:
         """At most: what is decided before the last block takes no further time."""
         left = self._costs.seconds(self.plan.blocks, {run.identity for run in self.plan.runs} - self.done)
-        if self.budget is not None:
-            left = min(left, max(0.0, self.budget - self.spent - self._used()))
-        return left
+        budget = self._budget_left()
+        return left if budget is None else min(left, budget)
+
+    def _budget_left(self) -> float | None:
+        return None if self.budget is None else max(0.0, self.budget - self.spent - self._used())
 
     def _say(self, event: Event) -> None:
         self.rig.events.emit(event)

@@ -15,7 +15,7 @@ from pgstrata.conduct.arm import ActiveArm
 from pgstrata.conduct.rig import Rig
 from pgstrata.errors import LevelNotTakenError, ServerFailedError, SqlError
 from pgstrata.libpq import quote_literal
-from pgstrata.model.cpus import parse_cpu_list
+from pgstrata.model.kernel_files import parse_allowed_cpus, parse_cpu_list
 from pgstrata.plan.placement import deal
 from pgstrata.ports.driver import Load
 from pgstrata.ports.host import Command, Host
@@ -29,7 +29,6 @@ _POLL: Final = 0.02
 _SETTLED_MS: Final = 150
 _NO_COLUMN: Final = "42703"
 _STATUS: Final = "/proc/self/status"
-_ALLOWED: Final = "Cpus_allowed_list:"
 _PIN: Final = 'for pair; do taskset -pc "${pair#*:}" "${pair%:*}" >/dev/null || exit 1; done'
 
 
@@ -104,8 +103,7 @@ def _usable(host: Host, level: str | None) -> list[int]:
 
 def _allowed_in(status: bytes) -> frozenset[int]:
     """CPUs that a process may use by its /proc/PID/status; none where it has ended."""
-    lines = status.decode("utf-8", "replace").splitlines()
-    return next((parse_cpu_list(line.split()[1]) for line in lines if line.startswith(_ALLOWED)), frozenset())
+    return parse_allowed_cpus(status.decode("utf-8", "replace"))
 
 
 def _ask(rig: Rig, arm: ActiveArm, load: Load, statement: str) -> Iterable[tuple[str, ...]]:

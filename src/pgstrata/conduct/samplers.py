@@ -21,6 +21,7 @@ from pgstrata.plan import workload_of
 from pgstrata.ports.collector import CaptureSubject, Sampler, Sampling
 from pgstrata.ports.host import Process, StopSignal
 from pgstrata.ports.server import RunningServer
+from pgstrata.units import printable, shorten
 
 SAMPLES: Final = "samples"
 _END_TIMEOUT: Final = 5.0
@@ -95,7 +96,7 @@ def stop_samplers(rig: Rig, arm: ActiveArm, at_work: AtWork) -> None:
             arm.keep(f"{name}.{SAMPLES}.err", sampling.host.read(sampling.errors))
         said = arm.files.get(f"{name}.{SAMPLES}.err", b"").decode("utf-8", "replace").strip().splitlines()
         errors = [line for line in said if not line.startswith(_BESIDE_ERRORS)]
-        words = _printable((errors or said)[-1]) if said else ""
+        words = shorten(printable((errors or said)[-1]), _LONGEST) if said else ""
         if died:
             _remark(arm, name, "ended", words)
         elif f"{name}.{SAMPLES}.gz" not in arm.files:
@@ -154,11 +155,6 @@ def _end_helper(at_work: AtWork) -> None:
         at_work.helper.signal(StopSignal.KILL, group=True)
         with suppress(TimeoutError):
             at_work.helper.wait(_END_TIMEOUT)
-
-
-def _printable(text: str) -> str:
-    """What somebody else's program said, in one line that does nothing to a terminal."""
-    return "".join(mark if mark.isprintable() else " " for mark in text)[:_LONGEST]
 
 
 def _remark(arm: ActiveArm, name: str, how: str, said: str) -> None:

@@ -18,7 +18,6 @@ from pgstrata.stats.objective import Step, next_rate
 
 # Two steps with one seed would draw the same rows at the same times.
 _SEEDS_APART: Final = 7919
-_NO_TIME: Final = CpuTime(user=0.0, system=0.0)
 
 
 def search(rig: Rig, arm: ActiveArm, load: Load) -> ProcessExit | None:
@@ -33,7 +32,7 @@ def search(rig: Rig, arm: ActiveArm, load: Load) -> ProcessExit | None:
     assert arm.cell.objective is not None
     seconds = step_seconds(arm.cell.run)
     arm.search = Search(objective=arm.cell.objective, seconds=seconds, rates=())
-    whole, maximum, steps = ProcessExit(code=0, cpu=_NO_TIME), 0.0, list[Step]()
+    whole, maximum, steps = ProcessExit(code=0, cpu=CpuTime()), 0.0, list[Step]()
     rate: float | None = 0.0
     while rate is not None and len(arm.search.rates) < STEPS:
         number = len(arm.search.rates) + 1
@@ -75,11 +74,5 @@ def _take_step(rig: Rig, arm: ActiveArm, load: Load, number: int) -> tuple[dict[
 
 
 def _add(whole: ProcessExit, step: ProcessExit) -> ProcessExit:
-    each = tuple(
-        _sum(one or _NO_TIME, other or _NO_TIME) for one, other in zip_longest(whole.each, step.each, fillvalue=None)
-    )
-    return ProcessExit(code=step.code, cpu=_sum(whole.cpu, step.cpu), each=each)
-
-
-def _sum(one: CpuTime, other: CpuTime) -> CpuTime:
-    return CpuTime(user=one.user + other.user, system=one.system + other.system)
+    each = tuple(one + other for one, other in zip_longest(whole.each, step.each, fillvalue=CpuTime()))
+    return ProcessExit(code=step.code, cpu=whole.cpu + step.cpu, each=each)

@@ -66,7 +66,7 @@ def find_sustained(driver: DriverParser, evidence: Mapping[str, bytes], search: 
 
 
 def doubt_crossing(crossing: Crossing, objective: Objective) -> tuple[Reason, ...]:
-    """That the limit lies outside of all rates that were tried."""
+    """A reason to doubt a run whose limit lies outside of all rates that were tried."""
     match crossing.found:
         case Found.WITHIN:
             return ()

@@ -89,7 +89,7 @@ class Search:
 
 
 def side_of_ends(ends: Comparison) -> LevelSide:
-    """Of the last end against the first: LAST where it differs, FIRST where it does not, or UNDECIDED."""
+    """The comparison of both ends: LAST if the last differs from the first, FIRST if it does not, or UNDECIDED."""
     if ends.verdict in _SAME:
         return LevelSide.FIRST
     measured = ends.verdict is Verdict.COLLAPSED or (ends.effect is not None and ends.effect not in {0.0, 1.0})

@@ -165,7 +165,7 @@ def _floor(key: FloorKey, records: Sequence[FloorRecord], doubt: Reason | None) 
 
 
 def _newest_differences(records: Sequence[FloorRecord]) -> list[float]:
-    """Those of the newest measurements: of as few as hold the differences of a floor, else of all."""
+    """Differences of the newest records, as few as hold enough for a floor; of all if they hold fewer."""
     found: list[float] = []
     for record in reversed(records):
         if len(found) >= LEAST_DIFFERENCES:

@@ -53,7 +53,7 @@ def offer_notes(
 
 
 def _seconds(experiment: Experiment, cost: Forecast) -> float:
-    """Of as many blocks as a verdict needs, with everything that is made once."""
+    """Seconds for as many blocks as a verdict needs, with everything that is made once."""
     once = cost.seconds_total - cost.seconds_per_block * experiment.blocks
     return once + BLOCKS_FOR_A_VERDICT * cost.seconds_per_block
 
@@ -85,7 +85,7 @@ def _offers(
 
 
 def _changes(experiment: Experiment) -> Iterator[tuple[str, Change]]:
-    """By how they are written in the file, the least loss first."""
+    """Possible changes by how they are written in the file, the least loss first."""
     if experiment.interleave is Interleave.RUNS:
         yield 'interleave = "auto"', lambda asked: replace(asked, interleave=Interleave.AUTO)
     longest = max(cell.run for cell in experiment.cells)

@@ -18,8 +18,12 @@ from pgstrata.model.reasons import Reason
 from pgstrata.model.workload import Workload
 from pgstrata.plan.load import workload_of
 
-_PROCESSES: Final = re.compile(r"max_parallel_.*|max_worker_processes|parallel_.*|min_parallel_.*|debug_parallel_query")
+_PROCESSES: Final = re.compile(
+    r"max_parallel_.*|max_worker_processes|parallel_.*|min_parallel_.*|debug_parallel_query|force_parallel_mode"
+)
 """Settings of experiments in which a session may have workers, which nobody pairs with it."""
+_READERS: Final = re.compile(r"io_method|io_(min_|max_)?workers")
+"""Settings that decide which process reads: the session's own, which is paired, or others, which are free."""
 _SERIAL: Final = frozenset({("max_parallel_workers_per_gather", "0")})
 _CLIENT_NUMBER: Final = re.compile(r":['\"]?client_id\b")
 _SCHEDULING: Final = re.compile(
@@ -89,6 +93,8 @@ def _doubts(experiment: Experiment, cell: Cell) -> Iterable[Reason]:
         yield Reason(code="asks_scheduling", names=("host",))
     if names := _about_scheduling(environments):
         yield Reason(code="asks_scheduling", names=names)
+    if names := _about_readers(environments):
+        yield Reason(code="asks_scheduling", names=names)
     given = {(name, value) for each in environments for name, value in each.settings.items()}
     if names := tuple(sorted({name for name, _ in given - _SERIAL if _PROCESSES.fullmatch(name)})):
         yield Reason(code="parallel_free", names=names)
@@ -97,6 +103,11 @@ def _doubts(experiment: Experiment, cell: Cell) -> Iterable[Reason]:
 def _about_scheduling(environments: Sequence[Environment]) -> tuple[str, ...]:
     names = sorted({key for each in environments for key in each.layers if _SCHEDULING.fullmatch(key)})
     return tuple(name for name in names if len({each.layers.get(name) for each in environments}) > 1)
+
+
+def _about_readers(environments: Sequence[Environment]) -> tuple[str, ...]:
+    names = sorted({name for each in environments for name in each.settings if _READERS.fullmatch(name)})
+    return tuple(name for name in names if len({each.settings.get(name) for each in environments}) > 1)
 
 
 def deal(sessions: int, cpus: int, seed: int) -> tuple[int, ...]:

@@ -26,6 +26,11 @@ _MOST_ALIKE: Final = 0.99
 _MEMORIES: Final = 3.0
 """Memories that a batch is long, where the window is long enough."""
 LEVEL: Final = 0.05
+_WIDE: Final = 1.0
+"""Half an interval of a logarithm from which on it is far from linear."""
+_MOST_LOGARITHM: Final = 100.0
+_LEAST: Final = 1e-100
+_MOST: Final = 1e100
 POWER_POINT: Final = 0.842
 """Normal deviate of a power of 80 %."""
 
@@ -169,22 +174,55 @@ class Estimated:
     limit: float
 
 
-def estimate(value: float, variances: tuple[float, float], freedoms: tuple[int, int]) -> Estimated | None:
-    """A difference of two means by Welch's t; None where one side's scatter is not known."""
+def estimate(
+    value: float, variances: tuple[float, float], freedoms: tuple[int, int], *, small: bool = False
+) -> Estimated | None:
+    """A difference of two means by Welch's t; None where one side's scatter is not known.
+
+    Args:
+        value: the difference.
+        variances: of both means.
+        freedoms: degrees of freedom of both.
+        small: the means are logarithms, and nearly all of the error is the relative one of a figure that is smaller on
+            its side than on the other.
+    """
     if 0 in freedoms or not all(map(math.isfinite, variances)):
         return None
     # of series that move together, rounding may leave less than nothing
     both = [max(0.0, part) for part in variances]
     variance = sum(both)
-    parts = sum(part**2 / freedom for part, freedom in zip(both, freedoms, strict=True))
-    freedom = max(1, min(sum(freedoms), math.floor(variance**2 / parts))) if parts > 0 else sum(freedoms)
+    # far from 1 the square of a variance is too large for a number, or nothing
+    unit = 1.0 if not variance or _LEAST < variance < _MOST else variance
+    parts = sum((part / unit) ** 2 / freedom for part, freedom in zip(both, freedoms, strict=True))
+    freedom = max(1, min(sum(freedoms), math.floor((variance / unit) ** 2 / parts))) if parts > 0 else sum(freedoms)
     error = math.sqrt(variance)
     half = two_sided_point(LEVEL, freedom) * error
+    if small and half > _WIDE:
+        return _estimate_wide(value, error, freedom)
     return Estimated(
         value=value,
         low=value - half,
         high=value + half,
         p=_tail(value, error, freedom),
+        limit=half + POWER_POINT * error,
+    )
+
+
+def _estimate_wide(value: float, error: float, freedom: int) -> Estimated:
+    """Of logarithms of which one is of a figure with a large relative error, such as a throughput of almost nothing.
+
+    A relative error of 1 of the smaller figure is little of the larger one. So the end of the interval that is nearer
+    to no change is that of the smaller figure itself, relative to the larger (Fieller, JRSS B 16, 1954, where the
+    larger one is known well), not that of its logarithm.
+    """
+    half = two_sided_point(LEVEL, freedom) * error
+    near = math.log1p(half)
+    sides = (half, near) if value < 0 else (near, half)
+    return Estimated(
+        value=value,
+        low=value - sides[0],
+        high=value + sides[1],
+        p=_tail(math.expm1(min(_MOST_LOGARITHM, abs(value))), error, freedom),
         limit=half + POWER_POINT * error,
     )
 

@@ -12,7 +12,7 @@ from typing import Final, TypedDict
 
 import numpy as np
 
-from pgstrata.stats.ranks import FloatArray, capped_scores, signed_rank_sums, tie_width
+from pgstrata.stats.ranks import HALF_A_STEP, FloatArray, capped_scores, signed_rank_sums, tie_width
 
 # 20 100 Walsh averages: above it, counting is faster than sorting them.
 WALSH_LIMIT: Final = 200
@@ -33,11 +33,11 @@ def capped_centre_of_many(d: FloatArray) -> float:
     The estimate that belongs to the capped test, and so lies inside all of its intervals, as the median of the Walsh
     averages, which belongs to the test without caps, need not do.
     """
-    half = float(capped_scores(d.size).sum()) / 2
+    half = float(capped_scores(d.size).sum()) / 2 - HALF_A_STEP
     low, high = float(d.min()), float(d.max())
     step = _step(d)
-    first = _first_above(half - 0.25, lambda theta: float(signed_rank_sums(d, theta)[1]), low, high, step)
-    last = -_first_above(half - 0.25, lambda theta: float(signed_rank_sums(-d, theta)[1]), -high, -low, step)
+    first = _first_above(half, lambda theta: float(signed_rank_sums(d, theta)[1]), low, high, step)
+    last = -_first_above(half, lambda theta: float(signed_rank_sums(-d, theta)[1]), -high, -low, step)
     return (first + last) / 2
 
 

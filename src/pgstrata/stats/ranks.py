@@ -21,6 +21,8 @@ IndexArray = npt.NDArray[np.intp]
 # 1e-16 times the size of the logarithms that D is made of (below 1e-14 for any ratio that can be measured). No tool
 # prints a value to twelve digits, so two |D| that are closer than this are the same number.
 TIE: Final = 1e-12
+# Sums of scores are multiples of a half: less than half of that is below the next one.
+HALF_A_STEP: Final = 0.25
 
 
 def tie_width(d: npt.ArrayLike) -> FloatArray:
@@ -141,7 +143,19 @@ def capped_intervals(d: FloatArray, walsh: FloatArray, critical: int) -> tuple[F
     return low, high
 
 
-def _lower_ends(d: FloatArray, walsh: FloatArray, critical: int) -> FloatArray:
+def capped_centres(d: FloatArray, walsh: FloatArray) -> FloatArray:
+    """The theta at which the capped sums S+ and S- are equal: the middle of all `capped_intervals`, shape (g,).
+
+    Args:
+        d: differences, shape (g, n).
+        walsh: their sorted Walsh averages, shape (g, n (n + 1) / 2).
+    """
+    half = float(capped_scores(d.shape[-1]).sum()) / 2 - HALF_A_STEP
+    both = _lower_ends(np.concatenate([d, -d]), np.concatenate([walsh, -walsh[:, ::-1]]), half)
+    return np.asarray((both[: len(d)] - both[len(d) :]) / 2, dtype=np.float64)
+
+
+def _lower_ends(d: FloatArray, walsh: FloatArray, critical: float) -> FloatArray:
     """Infimum of {theta: S-(d - theta) > critical} for each row, by bisection: S- rises with theta.
 
     S- changes at Walsh averages only, but its value *at* one may differ from the value beyond it. Even positions are

@@ -65,7 +65,7 @@ class Flames:
 
 
 def compare_stacks(runs: Iterable[RunStacks], references: Iterable[RunStacks]) -> Flames | None:
-    """In the blocks that both have; None with fewer than two.
+    """Compare stacks in the blocks that both have; None with fewer than two.
 
     As with the parts of an account (`diagnosis.attribution`) a frame's variance between blocks is averaged with what is
     known of it beforehand: that of counting (Poisson), which is the least, and that by which functions of this
@@ -138,7 +138,7 @@ class _Scatter:
         return self._judge(counts, error, len(self.blocks) - 1 if self.together else freedom)
 
     def measure_whole(self, counts: _Counts) -> CpuChange:
-        """The same of all functions together, which nothing is known of beforehand."""
+        """The change of all functions together, of which nothing is known beforehand."""
         scatter = max(variance(_differences(counts, self.blocks)), counts.variance / len(self.blocks))
         return self._judge(counts, math.sqrt(scatter / len(self.blocks)), len(self.blocks) - 1)
 

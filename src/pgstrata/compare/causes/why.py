@@ -100,7 +100,7 @@ def _attribute(arms: Arms, found: _Found, cell: Cell, environment: str, baseline
 
 
 def _see(sides: Sequence[Arm], found: _Found, cell: Cell, blocks: Sequence[int]) -> dict[int, tuple[Seen, ...]]:
-    """By block in which all sides have samples and a throughput: what was seen of each."""
+    """What was seen of each side, by block, in blocks in which all sides have samples and a throughput."""
     result: dict[int, tuple[Seen, ...]] = {}
     for block in blocks:
         rates = _rates(sides, block)

@@ -78,7 +78,7 @@ def _both(ours: _Side, theirs: _Side, fact: str) -> tuple[str, str]:
 
 
 def _mattering(flags: str) -> tuple[str, ...]:
-    """Of several levels of optimisation the last one counts, of everything else each, in any order."""
+    """Flags that matter: the last level of optimisation, and all others in any order."""
     words = [word for word in flags.split() if word.startswith(_MATTERING) and _PATHS not in word]
     levels = [word for word in words if word.startswith(_LEVEL)]
     return (*levels[-1:], *dict.fromkeys(word for word in words if not word.startswith(_LEVEL)))

@@ -10,17 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
 
+from pgstrata.compare.verdicts.doubts import LITTLE_WAL
 from pgstrata.model.doubts import Doubt, FewClients, NamedDoubt, PlainDoubt
 from pgstrata.model.experiment import Cell, ServerKind
+from pgstrata.model.guards import FAST_CLOCKS
 from pgstrata.model.metrics import LATENCY_QUANTILES
-from pgstrata.model.runs import RunRecord, RunStatus, Validity
+from pgstrata.model.runs import RunRecord
 from pgstrata.model.study import Study
+from pgstrata.sources.runs import may_enter
 
-# Read without a system call (vDSO): the processor's own counter, and the ones that hypervisors and arm64 offer.
-_FAST_CLOCKS: Final = frozenset(
-    {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase", "tod"}
-)
-_LITTLE_WAL: Final = 100.0
 _LONG_WORK: Final = 0.1
 _WHOLE_CYCLES: Final = 2.0
 _STATUS: Final = "settings.huge_pages_status"
@@ -30,7 +28,7 @@ def surrounding_warnings(study: Study) -> tuple[Doubt, ...]:
     """Doubts about machines, host, environments and cells of a study."""
     cells = study.plan.experiment.cells
     by_cell = {
-        cell.identity: [run for run in study.runs if run.cell == cell.identity and _usable(run)] for cell in cells
+        cell.identity: [run for run in study.runs if run.cell == cell.identity and may_enter(run)] for cell in cells
     }
     return (
         *claim_warnings(study),
@@ -88,7 +86,7 @@ def _of_host(facts: Mapping[str, str], cells: Sequence[Cell], given: frozenset[s
         if few:
             yield FewClients(cpus=int(cpus), machine=facts["host.virtual"], cells=few)
     clock = facts.get("host.clocksource", "")
-    if clock and clock not in _FAST_CLOCKS:
+    if clock and clock not in FAST_CLOCKS:
         yield NamedDoubt(code="clock_source", names=(clock,))
     if facts.get("host.thp") == "always" and "thp" not in given:
         yield PlainDoubt(code="thp_always")
@@ -121,7 +119,7 @@ def _of_checkpoints(by_cell: Mapping[str, Sequence[RunRecord]]) -> Iterator[Doub
     free, cut = [], []
     for cell, runs in by_cell.items():
         wal, checkpoints = _known(runs, "wal_per_tx"), _known(runs, "checkpoints")
-        if not checkpoints or not wal or max(wal) <= _LITTLE_WAL:
+        if not checkpoints or not wal or max(wal) <= LITTLE_WAL:
             continue
         if max(checkpoints) == 0:
             free.append(cell)
@@ -139,10 +137,6 @@ def _of_samples(metric: str, by_cell: Mapping[str, Sequence[RunRecord]]) -> Iter
     few = tuple(cell for cell, runs in by_cell.items() if runs and not _known(runs, metric))
     if few:
         yield NamedDoubt(code="few_samples", names=few, of=metric)
-
-
-def _usable(run: RunRecord) -> bool:
-    return run.status is RunStatus.COMPLETED and run.validity is not Validity.INVALID
 
 
 def _known(runs: Iterable[RunRecord], metric: str) -> list[float]:

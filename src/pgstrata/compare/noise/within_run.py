@@ -29,7 +29,7 @@ class SecondsWorth:
 
 
 def weigh_seconds(runs: Iterable[RunRecord], cell: str) -> SecondsWorth | None:
-    """Of one cell, over all environments; None where no run was alone and long enough."""
+    """What seconds of one cell's runs are worth, over all environments; None if no run was alone and long enough."""
     usable = [run for run in runs if run.cell == cell and not run.together and may_enter(run)]
     usable.sort(key=lambda run: (run.block, run.environment))
     known = [seconds for run in usable if (seconds := seconds_of(run)).size >= FEWEST_SECONDS]

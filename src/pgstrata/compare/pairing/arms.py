@@ -69,7 +69,7 @@ class Arm:
 
 
 Arms = Mapping[tuple[str, str], Arm]
-"""By environment and cell."""
+"""Arms by environment and cell."""
 
 
 def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> dict[tuple[str, str], Arm]:

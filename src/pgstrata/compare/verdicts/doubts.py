@@ -33,7 +33,8 @@ _IMBALANCE: Final = 0.2
 _OPENING: Final = 0.03
 _UNEQUAL_COUNT: Final = 0.5
 _UNEQUAL_WAL: Final = 2.0
-_LITTLE_WAL: Final = 100.0
+LITTLE_WAL: Final = 100.0
+"""Bytes per transaction up to which a workload does not count as one that writes."""
 # Effects that are found early come out too large: by 0.75 points where they are 2 %, 0.37 at 3 %, 0.13 at 5 %.
 _SMALL: Final = 0.03
 
@@ -190,7 +191,7 @@ def _warn_of_companions(finding: Finding) -> Iterator[Doubt]:
                 values=(ours, theirs),
             )
     ours, theirs = (_median(side, "wal_per_tx") for side in (arm, base))
-    if ours and theirs and max(ours, theirs) > _LITTLE_WAL and not 1 / _UNEQUAL_WAL < ours / theirs < _UNEQUAL_WAL:
+    if ours and theirs and max(ours, theirs) > LITTLE_WAL and not 1 / _UNEQUAL_WAL < ours / theirs < _UNEQUAL_WAL:
         yield SidesDiffer(code="wal_differs", environments=names, values=(ours, theirs))
 
 

@@ -111,7 +111,7 @@ def judge_each(pairings: Sequence[Pairing]) -> list[Judged]:
 
 
 def judge_family(heads: Sequence[Pairing]) -> list[Judged]:
-    """Those that share the error probability; one that collapsed keeps its share, but finds nothing."""
+    """Judge headlines that share the error probability; one that collapsed keeps its share, but finds nothing."""
     series = [DifferenceSeries(blocks=head.blocks if head.is_estimable else (), d=head.sample) for head in heads]
     rules = [make_rule(head.question) for head in heads]
     decisions = decide_family(series, rules) if heads else ()
