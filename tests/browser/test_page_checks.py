@@ -2,7 +2,7 @@
 
 import pytest
 
-from page_checks import PHONE, look, read_first_screen, show, tab_through
+from page_checks import DESK, PHONE, look, read_first_screen, show, tab_through
 
 pytestmark = pytest.mark.browser
 
@@ -39,7 +39,7 @@ def found(tab, page):
     "body",
     [
         "<p>Words that are broken into lines and have room.</p>",
-        f"<div style='overflow-x: auto'>{WIDE}</div>",
+        f"<div class='scroll' style='overflow-x: auto'>{WIDE}</div>",
         "<details><summary>more</summary><p>folded</p></details>",
         svg("<text x='10' y='30'>above</text><text x='10' y='50'>below</text>"),
         svg(
@@ -61,6 +61,8 @@ def test_a_page_without_a_fault_has_no_finding(tab, write, body):
         (f"<div>{WIDE}</div>", "reaches from 0 to 900 px in a window of 390 px"),
         ("<p>" + "long" * 60 + "</p>", "reaches from 0 to"),
         (f"<div style='overflow-x: hidden'>{WIDE}</div>", "hides 510 px of its width"),
+        (f"<div style='overflow-x: auto'>{WIDE}</div>", "scrolls sideways by 510 px"),
+        (f"<div class='chart' style='overflow: auto hidden'>{WIDE}</div>", "scrolls sideways by 510 px"),
         (f"<details><summary>more</summary>{WIDE}</details>", "900 px wide"),
         (svg("<text x='380' y='30'>beyond the edge</text>", "style='overflow: visible'"), "beyond the edge"),
         (f"<div style='padding-left: 99px'><div style='overflow: auto'>{BEFORE}</div></div>", "cannot be scrolled to"),
@@ -93,6 +95,13 @@ def test_a_page_without_a_fault_has_no_finding(tab, write, body):
 )
 def test_each_fault_is_found(tab, write, body, said):
     assert said in found(tab, write(body))
+
+
+def test_a_chart_scrolls_on_a_desk_no_more_than_on_a_phone_but_other_things_may(tab, write):
+    inner = "<div style='width: 1500px'>wide</div>"
+    charts, others = (f"<div class='{kind}' style='overflow-x: auto'>{inner}</div>" for kind in ("chart", "other"))
+    assert "scrolls sideways by 100 px" in "\n".join(look(tab, write(charts), DESK))
+    assert look(tab, write(others), DESK) == []
 
 
 def test_a_fault_of_one_colour_scheme_is_found_in_that_one(tab, write):

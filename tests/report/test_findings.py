@@ -58,7 +58,7 @@ SENTENCES = [
     ),
     (
         NamedDoubt(code="clock_source", names=("hpet",)),
-        "the clock source is hpet: each look at the clock is a system call, in client and server",
+        "the clock source is hpet: each reading of the clock is a system call, in client and server",
     ),
     (
         NamedDoubt(code="cpu_governor", names=("powersave",)),
@@ -106,6 +106,7 @@ SENTENCES = [
         (
             "the answer is about running instances (dsn:staging and dsn:candidate), not about all starts of such "
             "servers: they were never restarted, so that a lasting difference between two starts is in every block"
+            ". A command in [restart] would restart them before each run"
         ),
     ),
     (

@@ -142,7 +142,7 @@ def test_a_floor_that_was_just_measured_says_what_it_lets_studies_see(desk):
     plan = plan_of(desk)
     text = say_measured(plan, floor(UPDATE, 0.01))
     assert text.startswith(f"{UPDATE} (throughput, runs of 60 s): 1.0 % from 13 differences of study x; 12 blocks see")
-    assert "not relied upon: it is zero" in say_measured(
+    assert "it is not used: it is zero" in say_measured(
         plan, floor(UPDATE, 0.0, doubt=Reason(code="", text="it is zero"))
     )
     assert measured_json(plan, [floor(UPDATE, 0.01)])[0]["blocks"] == HORIZON
@@ -226,7 +226,7 @@ def test_a_floor_that_is_not_relied_upon_says_why(desk):
     answer = desk.verdict_answer(cells=(desk.cell(2), desk.cell(2, "select-only")))
     old = [floor(cell, 0.01, doubt=Reason(code="", text="it is old")) for cell in (ALL_CELLS, UPDATE)]
     text = section(render_plan(plan_of(desk, *old, answer=answer)))
-    assert f"the noise floor of {UPDATE} is not relied upon: it is old" in text
+    assert f"the noise floor of {UPDATE} is not used: it is old" in text
     assert text.count("it is old") == 1
     assert "no noise floor for these cells" in text
 

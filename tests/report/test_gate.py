@@ -68,7 +68,7 @@ def test_nothing_passes_by_another_metric_or_threshold_than_the_plans(desk, verd
     assert gate.code == code
     lines = render_gate(gate).splitlines()
     assert lines[0].startswith("exploratory: 18 ")
-    assert "exploratory: asked was throughput at 3 %, but the plan froze " in lines[1]
+    assert "exploratory: you asked for throughput at 3 %, but the plan fixed " in lines[1]
     if verdict is Verdict.BETTER:
         assert say_reason(gate) == "nothing is worse, but only the metric and the threshold of the plan can pass"
 

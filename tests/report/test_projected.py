@@ -20,11 +20,11 @@ from pgstrata.report.answer.matrix import values_matrix
 from pgstrata.report.answer.projections import along_axes, make_bounds
 from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.figures.labels import LINE, part_labels, text_box, thin_out
-from pgstrata.report.figures.looks import ALL_NAMED, MOST_NAMED, choose_looks
+from pgstrata.report.figures.looks import ALL_NAMED, MOST_NAMED, choose_looks, draw_marks
 from pgstrata.report.figures.multiples import draw_multiples
 from pgstrata.report.figures.projected import draw_projection
 from pgstrata.report.figures.scales import change_scale, change_ticks, even_ticks, log_ticks
-from pgstrata.report.figures.vega import by_name
+from pgstrata.report.figures.second_panels import colour_of, mark_of
 from pgstrata.report.projections.design import find_projections
 from pgstrata.report.projections.estimates import gather_figures
 
@@ -279,6 +279,5 @@ def test_a_chart_is_small(desk):
 
 
 def test_in_the_other_charts_sixty_four_names_have_a_pair_of_colour_and_shape_each():
-    looks = by_name([str(number) for number in range(64)], "color", "shape")
-    pairs = set(zip(looks["color"]["scale"]["range"], looks["shape"]["scale"]["range"], strict=True))
+    pairs = {(colour_of(place), draw_marks(mark_of(place), [(0, 0)], 3)) for place in range(64)}
     assert len(pairs) == 64

@@ -4,7 +4,7 @@ import dataclasses
 
 from pgstrata.report.answer.environment_rows import arrange_cells
 from pgstrata.report.answer.tables import percentile_table
-from pgstrata.report.figures.effects import draw_quantiles, name_percentile, shifts_of
+from pgstrata.report.figures.percentiles import draw_quantiles, name_percentile, shifts_of
 
 _CELL = "simple-update-s10-c2"
 _ALL = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99)

@@ -138,3 +138,15 @@ def test_it_says_how_many_are_shown_and_fits(answer):
     console = Console(width=70, file=io.StringIO())
     console.print(emit_terminal(document, 70))
     assert max(map(len, console.file.getvalue().splitlines())) <= 70
+
+
+@pytest.mark.parametrize("columns", [30, 40, 50, 80])
+def test_on_a_narrow_terminal_each_row_has_all_its_figures(answer, columns):
+    document = make_selected_document(answer, chosen(answer, sort="name"))
+    console = Console(width=columns, file=io.StringIO())
+    console.print(emit_terminal(document, columns))
+    said = console.file.getvalue()
+    table = next(column for column in document.sections[0].blocks[0].columns if column.title == "verdict")
+    words = " ".join(said.replace("- ", " ").split())
+    assert max(map(len, said.splitlines())) <= columns
+    assert all(words.count(word) >= table.texts.count(word) for word in set(table.texts) if word)

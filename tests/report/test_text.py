@@ -168,7 +168,7 @@ def test_the_floor_stands_beside_the_table_that_it_is_about(desk):
     doubted = desk.floors(
         desk.answer(), desk.floor("simple-update-s10-c2", doubt=Reason(code="", text="it is too old"))
     )
-    assert "The noise floor is not relied upon: it is too old." in " ".join(render_text(doubted).split())
+    assert "The noise floor is not used: it is too old." in " ".join(render_text(doubted).split())
 
 
 def test_factors_steps_and_pairs_have_their_parts(desk):

@@ -67,7 +67,12 @@ PARTS = (
 
 
 def words_of(svg: str) -> list[str]:
-    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    """Of the wide drawing."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg.partition("</svg>")[0])
+
+
+def words_on_a_phone(svg: str) -> list[str]:
+    return re.findall(r"<t(?:ext|span)[^>]*>([^<]+)</t(?:ext|span)>", svg.partition("</svg>")[2])
 
 
 def test_a_waterfall_goes_from_the_reference_by_its_parts_to_the_environment():
@@ -80,6 +85,14 @@ def test_a_waterfall_goes_from_the_reference_by_its_parts_to_the_environment():
     assert "+0.8 µs [-2.2, +3.8] unresolved" in words
     assert "300 µs" in words
     assert "323 µs" in words
+
+
+def test_on_a_phone_each_bar_has_its_name_and_its_figures_above_it():
+    words = words_on_a_phone(draw_waterfall(attribution(*PARTS), ("16", "18"), "").svg)
+    assert "16: 300 µs" in words
+    assert "IO/WalSync: +31.0 µs [+27.0, +35.0]" in words
+    at = words.index("rest: off the CPU, no event")
+    assert words[at + 1] == "+0.3 µs [-1.7, +2.3] unresolved"
 
 
 def test_names_of_events_are_cut_and_escaped():

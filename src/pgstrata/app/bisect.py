@@ -6,7 +6,6 @@ is finished is not measured again, and what could not be measured is not tried a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +49,7 @@ from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.ports.studies import StoredStudy, StudyRepository
 from pgstrata.store.failures import storage_errors
 from pgstrata.store.repository import StudyFolders
+from pgstrata.store.serialise import render_json
 from pgstrata.system.files import make_folders, remove_drafts, write_atomically
 from pgstrata.system.reading import read_regular
 from pgstrata.workloads import builtin_workloads
@@ -201,10 +201,9 @@ class Bisect:
         return {str(name): str(reason) for name, reason in found.items()} if isinstance(found, dict) else {}
 
     def _keep_skipped(self, skipped: Mapping[str, str]) -> None:
-        text = json.dumps(dict(skipped), ensure_ascii=False, indent=2) + "\n"
         with storage_errors(self.folder):
             remove_drafts(self.folder, older=_DRAFT_SECONDS)
-            write_atomically(self.folder / SKIPPED_FILE, text.encode())
+            write_atomically(self.folder / SKIPPED_FILE, render_json(dict(skipped), indent=2))
 
 
 # ------------------------------------------------------------------------------------------------ measuring
@@ -295,7 +294,7 @@ def _claim(folder: Path, question: SearchQuestion) -> None:
     except FileNotFoundError:
         with storage_errors(folder):
             make_folders(folder)
-            write_atomically(path, (json.dumps({"identity": identity}) + "\n").encode())
+            write_atomically(path, render_json({"identity": identity}))
         return
     except (OSError, ValueError):
         found = None

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.app.answer import load_answer
+from pgstrata.app.charts import write_charts
+from pgstrata.collectors.changed_settings import SETTINGS, parse_changed_settings
 from pgstrata.collectors.perf.sampler import SAMPLES, Folded, parse_folded
 from pgstrata.errors import DiskFullError, ParseError, PgstrataError
 from pgstrata.model.attribution import RunStacks
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.metrics import SAMPLED_CPU
 from pgstrata.model.packed import unpack
+from pgstrata.model.server import ChangedSetting
 from pgstrata.model.study import Study
 from pgstrata.ports.studies import StoredStudy
 from pgstrata.report.answer.document import make_document
@@ -31,7 +34,7 @@ _EARLY: Final = "sampling ended before the run did, as it does after 200 MB (20,
 
 
 def load_stacks(stored: StoredStudy, study: Study) -> tuple[RunStacks, ...]:
-    """Of all runs that may enter a comparison and have any; the study is read with the metric `SAMPLED_CPU`."""
+    """Stacks of all runs that may enter a comparison and have any; the study is read with the metric `SAMPLED_CPU`."""
     return tuple(_load(stored, study)) if study.plan.experiment.profile_cpu else ()
 
 
@@ -66,6 +69,15 @@ def _read(packed: bytes) -> Folded:
         return Folded(stacks={}, counts={}, lacking="the evidence cannot be read")
 
 
+def load_changed_settings(stored: StoredStudy, study: Study) -> tuple[tuple[str, ChangedSetting], ...]:
+    """Of each environment those of its first run that has any."""
+    found: dict[str, tuple[ChangedSetting, ...]] = {}
+    for run in study.runs:
+        if not found.get(run.environment):
+            found[run.environment] = parse_changed_settings(stored.evidence(run.identity, SETTINGS))
+    return tuple((name, setting) for name, settings in found.items() for setting in settings)
+
+
 def write_report(
     study: StoredStudy,
     target: Path,
@@ -74,13 +86,20 @@ def write_report(
     query_text: bool = True,
     prices: Path | None = None,
     along: Sequence[str] = (),
+    charts: Path | None = None,
     new: bool = False,
 ) -> Path:
-    """The file that was written. PgstrataError where it cannot be; UsageError where no axis is called as in `along`."""
+    """The file that was written; `charts` is a new folder for its charts as files of their own.
+
+    PgstrataError where something cannot be written; UsageError where no axis is called as in `along`.
+    """
     answer = load_answer(study, series=True, shifts=True, pairs=pairs, why=True, query_text=query_text, prices=prices)
     experiment = answer.study.plan.experiment
     axes = find_axes(find_projections(experiment, PAIR), along, find_undrawn(experiment)) if along else ()
-    document = make_document(replace(answer, stacks=load_stacks(study, answer.study)), axes)
+    stacks, changed = load_stacks(study, answer.study), load_changed_settings(study, answer.study)
+    document = make_document(replace(answer, stacks=stacks, changed_settings=changed), axes)
+    if charts is not None:
+        write_charts(document, charts)
     return write_page(document, target, option="-o", new=new)
 
 

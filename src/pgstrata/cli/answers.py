@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 
 from pgstrata.cli.completion import (
-    complete_assignment,
     complete_axis,
-    complete_factor,
+    complete_filter,
+    complete_key,
     complete_metric,
     complete_shown,
+    complete_sort,
 )
-from pgstrata.cli.documents import print_document
+from pgstrata.cli.documents import CSV, Charts, FormatOrNumbers, choose_format, print_document
 from pgstrata.cli.merge import gate_merged, is_merged, report_merged, show_merged
 from pgstrata.cli.options import Json, NoQueryText, StudyArgument, Threshold, end_with, ratio_of
 
@@ -29,12 +30,10 @@ Pairs = Annotated[bool, typer.Option("--pairs", help="Also every environment aga
 def show(
     study: Shown,
     json: Json = False,
-    format_: Annotated[
-        str | None, typer.Option("--format", help="'text': plain, at most 78 columns; 'markdown'.")
-    ] = None,
+    format_: FormatOrNumbers = None,
     pairs: Pairs = False,
     why: Annotated[
-        bool, typer.Option("--why", help="What the time of a transaction went to, and what differs in it.")
+        bool, typer.Option("--why", help="Where the time of a transaction went, and what differs in it.")
     ] = False,
     details: Annotated[
         bool, typer.Option("--details", help="On a terminal, too: tables of cells, settings, machines, runs.")
@@ -45,7 +44,7 @@ def show(
             "--filter",
             metavar="FACTOR=LEVEL",
             help="Only comparisons with this level, of a factor or of workload, scale, clients (repeatable).",
-            autocompletion=complete_assignment,
+            autocompletion=complete_filter,
         ),
     ] = None,
     by: Annotated[
@@ -54,43 +53,51 @@ def show(
             "--by",
             metavar="FACTOR",
             help="As a matrix with a column for each level of this.",
-            autocompletion=complete_factor,
+            autocompletion=complete_key,
         ),
     ] = None,
     sort: Annotated[
-        str | None, typer.Option("--sort", metavar="WHAT", help="As a list, sorted by effect, name or cell.")
+        str | None,
+        typer.Option(
+            "--sort", metavar="WHAT", help="As a list, sorted by effect, name or cell.", autocompletion=complete_sort
+        ),
     ] = None,
     no_query_text: NoQueryText = False,
     prices: Prices = None,
 ) -> None:
-    """The answer: in words, then as a matrix, then what puts it in doubt.
+    """Print the answer of a study.
 
-    Into a file or a pipe, and with --format or --details, everything else follows: tables of cells, settings, machines.
+    It is given in words, then as a matrix, then with what puts it in doubt. With --format or --details, and if its
+    output is a file or a pipe, tables of cells, settings and machines follow.
     """
     from pgstrata.app.answer import load_answer
     from pgstrata.app.opened import open_study
     from pgstrata.errors import UsageError
 
-    if format_ not in {None, "text", "markdown"}:
-        remedy = "use --format text, --format markdown, or --json"
-        raise UsageError(f"{format_!r} is not a valid format", where="--format", remedy=remedy)
-    if why and pairs and not json:
+    format_ = choose_format(format_, CSV)
+    numbers = format_ == CSV
+    if why and pairs and not (json or numbers):
         raise UsageError(
             "--why and --pairs cannot be combined", where="--why", remedy="ask for one of them, or for both with --json"
         )
     selected = next((name for name, value in (("--filter", filters), ("--by", by), ("--sort", sort)) if value), "")
-    if selected and (why or pairs or json):
-        remedy = "leave out --why, --pairs and --json, which show everything"
+    if selected and (why or pairs or json or numbers):
+        remedy = "leave out --why, --pairs, --json and --format csv, which show everything"
         raise UsageError("only comparisons with the baseline can be selected", where=selected, remedy=remedy)
     if is_merged(study, ("--pairs", pairs), ("--why", why), ("--prices", prices), (selected, selected)):
         show_merged(study, format_, json=json)
         return
     with open_study(study) as opened:
-        answer = load_answer(opened, shifts=json, pairs=pairs, why=why, query_text=not no_query_text, prices=prices)
+        shifts, texts = json or numbers, not no_query_text
+        answer = load_answer(opened, shifts=shifts, pairs=pairs, why=why, query_text=texts, prices=prices)
     if json:
         from pgstrata.report.json.answer import answer_json
 
         print(answer_json(answer, why=why))
+    elif numbers:
+        from pgstrata.report.answer.numbers import render_numbers, study_numbers
+
+        print(render_numbers(study_numbers(answer)), end="")
     elif why:
         from pgstrata.report.answer.causes import make_why_document
 
@@ -119,17 +126,21 @@ def report(
         typer.Option(
             "--along",
             metavar="AXIS",
-            help="Draw all charts along this axis (clients, scale or a factor), and of no other; may be repeated.",
+            help="Draw all charts along this axis (clients, scale or a factor), and along no other (repeatable).",
             autocompletion=complete_axis,
         ),
     ] = None,
+    charts: Charts = None,
 ) -> None:
-    """Write one self-contained HTML file: answer, tables, charts."""
+    """Write a report as one HTML file.
+
+    It has the answer, tables and charts, and loads nothing from elsewhere.
+    """
     from pgstrata.app.opened import open_study
     from pgstrata.app.report import write_report
 
     if is_merged(study, ("--pairs", pairs), ("--prices", prices), ("--along", along)):
-        report_merged(study, output or study / "report.html")
+        report_merged(study, output or study / "report.html", charts)
         return
     with open_study(study) as opened:
         bundled = opened.path != study
@@ -137,9 +148,12 @@ def report(
         # the name of a study in a bundle is its author's choice
         new = bundled and output is None
         written = write_report(
-            opened, target, pairs=pairs, query_text=not no_query_text, prices=prices, along=along or (), new=new
-        )
+            opened, target, pairs=pairs, query_text=not no_query_text, prices=prices, along=along or (), charts=charts,
+            new=new,
+        )  # fmt: skip
     print(f"report: {written}")
+    if charts is not None:
+        print(f"charts: {charts}")
 
 
 def gate(
@@ -173,7 +187,7 @@ def gate(
 
 
 def reparse(study: StudyArgument) -> None:
-    """Derive everything anew from the evidence of a study."""
+    """Derive a study anew from its evidence."""
     from pgstrata.app.wiring import reparse as derive_anew
     from pgstrata.store.repository import StudyFolder
 

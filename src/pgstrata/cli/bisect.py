@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from pgstrata import __version__
 from pgstrata.app.bisect import carry_out
 from pgstrata.app.search_questions import SearchQuestion, ask_commits, ask_factor, ask_kernels, search_folder
+from pgstrata.cli.documents import CSV, MARKDOWN, write_files
 from pgstrata.cli.options import end_with
 from pgstrata.cli.progress import PlainSink, choose_sink
 from pgstrata.errors import UsageError
 from pgstrata.model.boot import KERNEL
+from pgstrata.report.answer.numbers import render_numbers, search_numbers
+from pgstrata.report.blocks.markdown import emit_markdown
 from pgstrata.report.commands.bisect import bisection_json, render_bisection
+from pgstrata.report.commands.search_page import make_search_document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +31,15 @@ class Wishes:
     config: Path | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outputs:
+    """Where a page and charts are written, and the format of what is printed."""
+
+    report: Path | None = None
+    charts: Path | None = None
+    format: str | None = None
+
+
 def bisect_and_end(
     file: Path,
     wishes: Wishes,
@@ -33,20 +47,28 @@ def bisect_and_end(
     study: Path | None,
     budget: float | None,
     json: bool,
+    outputs: Outputs,
 ) -> NoReturn:
-    """Search, telling progress; at the end what came of it, as text or JSON, and the exit code."""
+    """Search, telling progress; at the end what came of it, as text, JSON or in another format, and the exit code."""
     question = _ask(file, wishes)
     gc.enable()
     folder = study or search_folder(file, question)
-    out = sys.stderr if json else sys.stdout
+    plain = not json and outputs.format in {None, "text"}
+    out = sys.stdout if plain else sys.stderr
     print(f"search: {folder}", file=out)
     print(f"{len(question.levels)} levels from {question.name(0)} to {question.name(-1)}", file=out)
-    sink = PlainSink(sys.stderr) if json else choose_sink(events=False)
+    sink = choose_sink(events=False) if plain else PlainSink(sys.stderr)
     try:
         found = carry_out(question, folder, sink, budget=budget)
     finally:
         sink.close()
-    end_with(bisection_json(found) if json else f"\n{render_bisection(found)}", found.code)
+    document = make_search_document(found, __version__)
+    write_files(document, outputs.report, outputs.charts)
+    if json:
+        end_with(bisection_json(found), found.code)
+    if outputs.format == CSV:
+        end_with(render_numbers(search_numbers(found)), found.code)
+    end_with(emit_markdown(document) if outputs.format == MARKDOWN else f"\n{render_bisection(found)}", found.code)
 
 
 def _ask(file: Path, wishes: Wishes) -> SearchQuestion:

@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from pgstrata.cli.completion import complete_shown
-from pgstrata.cli.documents import print_document
+from pgstrata.cli.documents import CSV, print_document
 from pgstrata.cli.options import end_with
 
 
@@ -25,7 +25,7 @@ def merge(
         str, typer.Option("--factor", metavar="NAME", help="How they differ: host, boot, day or your own word.")
     ] = "host",
 ) -> None:
-    """Make one study of the studies of several machines, boots or days.
+    """Merge studies of machines, boots or days.
 
     They must have the same metric, threshold, baseline, environments and cells. Each keeps its own blocks. `show`,
     `report` and `gate` take the new folder.
@@ -38,7 +38,7 @@ def merge(
 
 def is_merged(folder: Path, *refused: tuple[str, object]) -> bool:
     """Whether it is a merged study; UsageError if one of the `refused` options (name and value) was given."""
-    from pgstrata.store.merged import MERGED_FILE
+    from pgstrata.store.study import MERGED_FILE
 
     with suppress(OSError):
         if (folder / MERGED_FILE).is_file():
@@ -59,17 +59,27 @@ def show_merged(folder: Path, format_: str | None, *, json: bool) -> None:
     answer = load_merged(folder)
     if json:
         print(merged_json(answer))
+    elif format_ == CSV:
+        from pgstrata.report.answer.numbers import merged_numbers, render_numbers
+
+        print(render_numbers(merged_numbers(answer)), end="")
     else:
         print_document(make_merged_document(answer), format_)
 
 
-def report_merged(folder: Path, target: Path) -> None:
-    """Write the report of a merged study."""
+def report_merged(folder: Path, target: Path, charts: Path | None) -> None:
+    """Write the report of a merged study, and its charts into a folder where one is given."""
+    from pgstrata.app.charts import write_charts
     from pgstrata.app.merge import load_merged
     from pgstrata.app.report import write_page
     from pgstrata.report.answer.merged import make_merged_document
 
-    print(f"report: {write_page(make_merged_document(load_merged(folder)), target, option='-o')}")
+    document = make_merged_document(load_merged(folder))
+    if charts is not None:
+        write_charts(document, charts)
+    print(f"report: {write_page(document, target, option='-o')}")
+    if charts is not None:
+        print(f"charts: {charts}")
 
 
 def gate_merged(folder: Path, *, json: bool) -> NoReturn:

@@ -1,6 +1,5 @@
 """`pgstrata decide | import | export`: results of other tools, and results for them."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pgstrata.cli.completion import complete_any
+from pgstrata.cli.documents import CSV, MARKDOWN, Charts, FormatOrNumbers, choose_format, write_files
 from pgstrata.cli.live import Begin, End
 from pgstrata.cli.options import Json, NoQueryText, Threshold, end_with, ratio_of
 
@@ -22,13 +22,13 @@ def decide(
     ] = None,
     threshold: Threshold = None,
     lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="Of a metric that pgstrata does not know.")
+        bool, typer.Option("--lower-is-better", help="Lower values of a metric that pgstrata does not know are better.")
     ] = False,
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="NAME", help="Which metric of the file, or what its values are.")
     ] = None,
     ordered: Annotated[
-        bool, typer.Option("--ordered", help="Environments are ordered levels, as first met in the file: which step?")
+        bool, typer.Option("--ordered", help="Environments are ordered levels, as first met in the file: find steps.")
     ] = False,
     sequential: Annotated[
         bool, typer.Option("--sequential", help="You look after each new block, until a difference shows.")
@@ -40,17 +40,20 @@ def decide(
         Path | None,
         typer.Option("--report", metavar="FILE.html", help="Also write one HTML file: answer, tables, charts."),
     ] = None,
+    charts: Charts = None,
+    format_: FormatOrNumbers = None,
 ) -> None:
     """Apply the rule to other tools' results.
 
     The file begins with a header: block, environment, value, and cell and metric where there are several, in any
-    order; separated by comma, semicolon or tabulator. Exit code 1: something is worse; 3: undecided; 0: neither.
+    order; separated by comma, semicolon or tab. Exit code 1: something is worse; 3: undecided; 0: neither.
     """
     from pgstrata.app.decide import decide_file
     from pgstrata.compare.gate import import_code
     from pgstrata.compare.one_look import ImportTerms
     from pgstrata.report.commands.decide import decision_json, render_decision
 
+    format_ = choose_format(format_, CSV)
     terms = ImportTerms(
         baseline=baseline, metric=metric, lower_is_better=lower_is_better, ordered=ordered, sequential=sequential
     )
@@ -58,10 +61,18 @@ def decide(
         terms = replace(terms, threshold=given)
     answer = decide_file(file, terms, prices)
     code = import_code(answer)
-    if report is not None:
-        from pgstrata.app.decision_report import write_decision
+    if report is not None or charts is not None or format_ == MARKDOWN:
+        from pgstrata.report.blocks.markdown import emit_markdown
+        from pgstrata.report.commands.decision_page import make_decision_document
 
-        print(f"report: {write_decision(answer, report)}", file=sys.stderr)
+        document = make_decision_document(answer)
+        write_files(document, report, charts)
+        if format_ == MARKDOWN and not json:
+            end_with(emit_markdown(document), code)
+    if format_ == CSV and not json:
+        from pgstrata.report.answer.numbers import import_numbers, render_numbers
+
+        end_with(render_numbers(import_numbers(answer)), code)
     end_with(decision_json(answer) if json else render_decision(answer), code)
 
 
@@ -104,10 +115,10 @@ def import_(
         typer.Option("-o", "--output", metavar="FILE.csv", help="A new file; default NAME-observations.csv."),
     ] = None,
 ) -> None:  # fmt: skip
-    """Turn other tools' results into one file of observations, for `decide`.
+    """Turn other tools' results into a table.
 
-    Files that do not fit the pattern, runs that did not finish and lines that cannot be read are listed. There are no
-    blocks unless --repeats says in-turns.
+    `decide` reads the table. Files that do not fit the pattern, runs that did not finish and lines that cannot be read
+    are listed. There are no blocks unless --repeats says in-turns.
     """
     from pgstrata.cli.importing import import_and_tell
 
@@ -148,9 +159,10 @@ def export(
     ] = None,
     no_query_text: NoQueryText = False,
 ) -> None:
-    """Write the measurements of a study or a table to a file for other tools, or the tables of an archive to a folder.
+    """Write measurements for other tools.
 
-    `decide` reads the CSV file of a study. Parquet needs pyarrow.
+    Those of a study or a table go into a file, the tables of an archive into a folder. `decide` reads the CSV file of a
+    study. Parquet needs pyarrow.
     """
     from pgstrata.app.export import export_results
     from pgstrata.app.export_archive import ArchiveWishes, export_archive, is_archive

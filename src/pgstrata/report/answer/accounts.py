@@ -30,6 +30,10 @@ from pgstrata.report.sentences.names import capitalise, count, name_factor
 
 _LONGEST_HINT = 1000
 _NARROWEST_NAME = 22
+_FEWEST_FOLDED = 2
+_TOTAL = "all"
+"""What `name_part` calls the total."""
+_MOST_COUNTED = 4
 
 
 def account_blocks(answer: Answer, item: Attribution, chart: Figure | None = None) -> tuple[Block, ...]:
@@ -45,7 +49,8 @@ def account_blocks(answer: Answer, item: Attribution, chart: Figure | None = Non
     known = "Intervals are those of 95 %; what is unresolved may be chance, with regard to the number of rows."
     blocks.append(Paragraph(f"{note}. {known}", Tone.NOTE))
     if item.beside:
-        blocks.append(Details("Counted beside it", (_counted(item.beside),)))
+        said = Paragraph(_say_counted(item.beside))
+        blocks.append(Details("Counted beside it", (said, _counted(item.beside))))
     if item.processes:
         others = _ranked(f"other processes, {unit}", item.processes, (size, unit))
         blocks.append(Details("What the server's other processes did", tuple(others)))
@@ -87,18 +92,53 @@ def account_table(
     hints: tuple[str, ...] = (),
     code: bool = False,
 ) -> Table:
-    """Figures by heading, and whether each row is more than chance; what is not is pale on a page."""
+    """Figures by heading, and whether each row is more than chance; what is not is pale on a page, and folded away.
+
+    The last row is not folded if it is the total. Where nothing else is left, nothing is folded.
+    """
+    unresolved = frozenset(place for place, each in enumerate(resolved) if not each)
+    folded = unresolved - {len(names) - 1} if names and names[-1] == _TOTAL else unresolved
+    folded = frozenset() if len(folded) == len(names) or len(folded) < _FEWEST_FOLDED else folded
     return Table(
         names=Column(title=title, cells=tuple(names)),
         columns=(
             *(Column(title=heading, cells=tuple(texts)) for heading, texts in cells.items()),
             Column(title="state", cells=tuple("resolved" if each else "unresolved" for each in resolved), words=True),
         ),
-        soft=frozenset(place for place, each in enumerate(resolved) if not each),
+        soft=unresolved,
+        folded=folded,
+        folded_title=f"{count(len(folded), 'unresolved row')}: chance may explain them",
         hints=hints,
         code=code,
         breaks=_NARROWEST_NAME,
     )
+
+
+def _say_counted(items: Sequence[CountedUse]) -> str:
+    """Which of the counters differ by more than chance, the largest change first."""
+    clear = [item for item in items if _is_clear(item)]
+    if not clear:
+        return f"None of these {count(len(items), 'counter')} differs by more than chance."
+    ranked = sorted(clear, key=lambda item: -abs(item.difference) / (abs(item.reference) or math.inf))
+    shown = [_say_use(item) for item in ranked[:_MOST_COUNTED]]
+    left = [f"{len(ranked) - _MOST_COUNTED} more"] if len(ranked) > _MOST_COUNTED else []
+    return f"Different by more than chance: {'; '.join([*shown, *left])}."
+
+
+def _say_use(item: CountedUse) -> str:
+    """WAL 900 B instead of 760 B."""
+    after, before = render_amount(item.value, item.metric), render_amount(item.reference, item.metric)
+    return f"{_name_counter(item)} {after} instead of {before}"
+
+
+def _is_clear(item: CountedUse) -> bool:
+    return item.interval.low > 0 or item.interval.high < 0
+
+
+def _name_counter(item: CountedUse) -> str:
+    """Without the words that the head of the table says."""
+    title = METRICS[item.metric].title.removesuffix(" per transaction")
+    return title.replace(" during the run", " in a run")
 
 
 def _counted(items: Sequence[CountedUse]) -> Table:
@@ -108,11 +148,7 @@ def _counted(items: Sequence[CountedUse]) -> Table:
         "change": [render_amount(item.difference, item.metric) for item in items],
         "±": [render_amount(half_of(item.interval), item.metric) for item in items],
     }
-    # without the words that the head of the table says
-    titles = (METRICS[item.metric].title.removesuffix(" per transaction") for item in items)
-    names = [title.replace(" during the run", " in a run") for title in titles]
-    clear = [item.interval.low > 0 or item.interval.high < 0 for item in items]
-    return account_table("per transaction or run", names, cells, clear)
+    return account_table("per transaction or run", [*map(_name_counter, items)], cells, [*map(_is_clear, items)])
 
 
 def level_sections(answer: Answer, cell: str) -> Iterator[Section]:

@@ -27,7 +27,7 @@ from pgstrata.report.blocks.model import (
 from pgstrata.report.figures.flames import FlamePart, make_flames, signed_duration
 from pgstrata.report.figures.waterfalls import Stack, draw_stacks, draw_waterfall, stack_levels
 from pgstrata.report.sentences.answer import answer_sentences
-from pgstrata.report.sentences.causes import say_missing
+from pgstrata.report.sentences.causes import say_levels, say_missing
 from pgstrata.report.sentences.factors import primary_axes
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import (
@@ -146,21 +146,24 @@ def plans_section(answer: Answer) -> Section | None:
     return Section("Plans", (Paragraph(_PLANS, Tone.HELP), *blocks))
 
 
-def _draw_levels(answer: Answer) -> list[Figure]:
-    """Along each ordered factor the stacked time per transaction, cell by cell, all else being equal."""
+def _draw_levels(answer: Answer) -> list[Block]:
+    """Along each ordered factor the stacked time per transaction, cell by cell, all else being equal, and in words."""
     experiment = answer.study.plan.experiment
     factors: dict[str, OrderedAxis] = {}
     for axis in primary_axes(answer):
         factors.setdefault(axis.factor, axis)
-    figures: list[Figure] = []
+    blocks: list[Block] = []
+    drawn = 0
     for axis in factors.values():
         for cell in experiment.cells:
             found = {item.environment: item for item in answer.accounts if item.cell == cell.identity}
             for group in group_levels(experiment, axis.factor, axis.levels):
                 named = {level: found[name] for level, name in zip(axis.levels, group, strict=True) if name in found}
-                if len(named) > 1 and len(figures) < _MOST_LEVELS:
-                    figures.append(_draw_group(answer, axis, name_cell(cell, experiment), group, named))
-    return figures
+                if len(named) > 1 and drawn < _MOST_LEVELS:
+                    drawn += 1
+                    figure = _draw_group(answer, axis, name_cell(cell, experiment), group, named)
+                    blocks += [figure, Paragraph(say_levels(named))]
+    return blocks
 
 
 def _draw_group(

@@ -49,7 +49,8 @@ from pgstrata.report.blocks.model import (
     begin,
     end,
 )
-from pgstrata.report.figures.effects import draw_effects, draw_quantiles
+from pgstrata.report.figures.effects import draw_effects
+from pgstrata.report.figures.percentiles import draw_quantiles
 from pgstrata.report.sentences.answer import Sentence, anomaly_sentences, answer_sentences
 from pgstrata.report.sentences.causes import cause_sentences
 from pgstrata.report.sentences.doubts import sum_up_doubts
@@ -62,10 +63,11 @@ from pgstrata.report.sentences.verdicts import name_baseline, render_threshold
 
 _BAND = "The grey band is the threshold of {}: differences inside it do not matter here."
 _PERCENTILES = (
-    "Each percentile is that of single runs, compared block by block like throughput: the effect with its interval and "
-    "verdict. Exploratory: each percentile has a threshold of its own. The intervals are one band, which holds for all "
-    "percentiles together; eleven of them need twelve blocks for it. Only percentiles with at least 100 sampled "
-    "transactions on their rarer side are given."
+    "The upper chart shows latency itself, the lower one its differences from the baseline. Each percentile is that of "
+    "single runs, compared block by block like throughput: the effect with its interval and verdict. Exploratory: each "
+    "percentile has a threshold of its own. The intervals are one band, which holds for all percentiles together; "
+    "eleven of them need twelve blocks for it. Only percentiles with at least 100 sampled transactions on their rarer "
+    "side are given."
 )
 _ANOMALIES = (
     "Points that do not fit with the other points of their curve, and runs far from the median of their environment. "
@@ -99,7 +101,7 @@ def make_document(answer: Answer, along: Sequence[str] = ()) -> Document:
         OnPage(lambda: how_it_went(answer)),
         Section("What this does not say", (Listing(unmeasured(answer)),)),
         measured_where(study),
-        settings_section(study),
+        settings_section(answer),
         unusual_section(study),
         time_section(study),
         reproduction(study),

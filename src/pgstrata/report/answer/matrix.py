@@ -131,8 +131,8 @@ def _shorten(names: Sequence[str], baseline: str) -> tuple[str, ...]:
     return tuple(name.removeprefix(prefix) if alike else name for name in names)
 
 
-def make_field(comparison: Comparison | None, threshold: float) -> Effect | None:
-    """One field; None where nothing was compared."""
+def make_field(comparison: Comparison | None, threshold: float, label: str = "") -> Effect | None:
+    """One field; None where nothing was compared. `label` is the verdict in words, by default those of the metric."""
     if comparison is None:
         return None
     shaded = comparison.verdict in _SHADED and comparison.effect is not None
@@ -140,7 +140,7 @@ def make_field(comparison: Comparison | None, threshold: float) -> Effect | None
         change="" if comparison.effect is None else render_percent_change(comparison.effect),
         interval=render_interval(shown_interval(comparison)),
         verdict=comparison.verdict.value,
-        label=verdict_label(comparison),
+        label=label or verdict_label(comparison),
         depth=depth(comparison.effect, threshold) if shaded else 0,
     )
 

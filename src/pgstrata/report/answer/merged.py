@@ -9,10 +9,25 @@ from pgstrata.model.answer import ALL_CELLS, Comparison, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.merged import HOST, LEAST_INSTANCES, Between, Compared, MergedAnswer, TypeDifference, TypeEffect
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.blocks.model import Column, Document, Listing, Paragraph, Remark, Section, Table, Tone, begin, end
+from pgstrata.report.answer.matrix import make_field
+from pgstrata.report.blocks.model import (
+    Column,
+    Document,
+    Listing,
+    Matrix,
+    Paragraph,
+    Remark,
+    Section,
+    Table,
+    Tone,
+    begin,
+    end,
+)
 from pgstrata.report.figures.effects import NamedDifference, choose_domain, draw_differences
+from pgstrata.report.figures.run_lines import break_label
 from pgstrata.report.json.answer import comparison_fields, warning_fields
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
+from pgstrata.report.sentences.doubts import sum_up_kind
 from pgstrata.report.sentences.findings import say_doubt
 from pgstrata.report.sentences.names import TOGETHER, count, name_environment, name_where
 from pgstrata.report.sentences.verdicts import (
@@ -22,7 +37,7 @@ from pgstrata.report.sentences.verdicts import (
     shown_interval,
     verdict_label,
 )
-from pgstrata.units import render_percent_change
+from pgstrata.units import render_names, render_percent_change
 
 _MOST_NAMED: Final = 4
 _MANY: Final = {HOST: "machines", "boot": "boots", "day": "days"}
@@ -59,10 +74,32 @@ def make_merged_document(answer: MergedAnswer) -> Document:
         title=experiment.question,
         summary=f"{_count_parts(answer)} ({', '.join(part.name for part in answer.parts)}), {count(blocks, 'block')}.",
         answer=tuple(Paragraph(end(begin(text))) for text in say_merged(answer)),
-        doubts=tuple(map(Remark, _say_doubts(answer))),
+        matrix=_matrix(answer),
+        doubts=tuple(_sum_up_doubts(answer)),
         sections=sections,
         colophon=f"Merged study {answer.name} · plans "
         + ", ".join(dict.fromkeys(part.study.plan.identity for part in answer.parts)),
+    )
+
+
+def _matrix(answer: MergedAnswer) -> Matrix | None:
+    """Environments by parts; None where there is but one effect."""
+    experiment = answer.parts[0].study.plan.experiment
+    found = {(item.comparison.environment, item.part): item.comparison for item in answer.comparisons}
+    environments = [each for each in experiment.environments if any(name == each.name for name, _ in found)]
+    parts = [part.name for part in answer.parts]
+    if len(found) <= 1:
+        return None
+    return Matrix(
+        title=f"Difference in {METRICS[experiment.metric].title} from {name_baseline(experiment)} of the same part",
+        corner="environment",
+        rows=tuple(name_environment(each, experiment) for each in environments),
+        columns=tuple(parts),
+        effects=tuple(
+            tuple(make_field(found.get((each.name, part)), experiment.threshold) for part in parts)
+            for each in environments
+        ),
+        soft=frozenset(place for place, each in enumerate(environments) if each.control is not None),
     )
 
 
@@ -115,16 +152,22 @@ def say_limits(answer: MergedAnswer) -> Iterator[str]:
         yield f"these differ between the parts, and their effect is in every difference between parts: {shown}"
 
 
-def _say_doubts(answer: MergedAnswer) -> Iterator[str]:
-    of: dict[str, list[str]] = {}
-    for about in answer.warnings:
-        of.setdefault(say_doubt(about.doubt).removesuffix("."), []).append(about.part)
-    for text, parts in of.items():
-        left = len(parts) - _MOST_NAMED
-        named = ", ".join(parts[:_MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
-        yield f"{named}: {text}" if named else text
-    for item in answer.comparisons:
-        yield from (f"{item.part}: {say_doubt(doubt)}".removesuffix(".") for doubt in item.comparison.warnings)
+def _sum_up_doubts(answer: MergedAnswer) -> Iterator[Remark]:
+    """One sentence for each kind of doubt; each of its cases names the parts that it is about."""
+    kinds: dict[str, dict[str, dict[str, None]]] = {}
+    about = [(each.part, each.doubt) for each in answer.warnings]
+    about += [(each.part, doubt) for each in answer.comparisons for doubt in each.comparison.warnings]
+    for part, doubt in about:
+        kinds.setdefault(doubt.code, {}).setdefault(say_doubt(doubt).removesuffix("."), {})[part] = None
+    for code, texts in kinds.items():
+        found = sum_up_kind(code, [_name_parts(text, [*parts]) for text, parts in texts.items()])
+        yield Remark(found.text, found.cases)
+
+
+def _name_parts(text: str, parts: Sequence[str]) -> str:
+    """The parts before the doubt; nothing before one about all of them."""
+    named = render_names(parts, _MOST_NAMED)
+    return f"{named}: {text}" if named else text
 
 
 def _within(answer: MergedAnswer) -> Section:
@@ -132,7 +175,9 @@ def _within(answer: MergedAnswer) -> Section:
     items = [(item.part, item.comparison) for item in answer.comparisons]
     comparisons = [item for _, item in items]
     shown = [
-        NamedDifference(name=f"{part}: {_name(experiment, item)}", comparison=item, label=verdict_label(item))
+        NamedDifference(
+            name=break_label(f"{part}: {_name(experiment, item)}"), comparison=item, label=verdict_label(item)
+        )
         for part, item in items
     ]
     domain = choose_domain(comparisons, experiment.threshold)

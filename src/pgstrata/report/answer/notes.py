@@ -103,7 +103,7 @@ def _range(spreads: Sequence[float]) -> str:
 def say_design(plan: Plan, cell: Cell) -> str:
     """Measured in 16 slices of 250 ms: the environments can be up together, and nothing is written."""
     design = plan.design(cell.identity)
-    text = f"Measured in {design.describe(cell.run)}"
+    text = f"Measured in {design.describe(cell.run, plan.experiment.environments)}"
     if cell.objective is not None:
         text += f" of {STEPS} steps"
     why = say_why_so(design)
@@ -174,8 +174,8 @@ def floor_note(answer: Answer, cell: str) -> str:
         None,
     )
     if seen is None:
-        doubt = say_reason(floor.doubt) if floor.doubt else "it is made of too little"
-        return f"The noise floor is not relied upon: {doubt}"
+        doubt = say_reason(floor.doubt) if floor.doubt else "it rests on too few differences"
+        return f"The noise floor is not used: {doubt}"
     return f"Noise floor {render_effect(floor.s0)}: {_say_sensitivity(seen)}"
 
 

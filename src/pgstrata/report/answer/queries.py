@@ -13,6 +13,7 @@ from pgstrata.report.blocks.model import Block, Column, Listing, Paragraph, Sect
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.sentences.causes import half_of, name_query, readable, readable_lines
 from pgstrata.report.sentences.names import count, name_both
+from pgstrata.units import shorten
 
 _Compared = TypeVar("_Compared", QueriesCompared, PlansCompared)
 _MOST_ROWS: Final = 12
@@ -132,11 +133,11 @@ def compared_plans(answer: Answer, environment: str, cell: str) -> PlansCompared
 
 def say_plan(item: PlanDifference) -> str:
     """The plan of UPDATE ... differs: Index Scan using ... -> Seq Scan on ..."""
-    text = f"the plan of {_printable(item.plan.statement, _STATEMENT_WIDTH)} differs: {'; '.join(item.changes)}"
+    text = f"the plan of {_name(item.plan.statement)} differs: {'; '.join(item.changes)}"
     if item.plan.planned_with is not item.reference_plan.planned_with:
         asked = {PlannedWith.PARAMETERS: "parameters of any value", PlannedWith.VALUES: "one value of each variable"}
         text += f" (planned for {asked[item.plan.planned_with]}, before for {asked[item.reference_plan.planned_with]})"
-    return _printable(text)
+    return readable(text)
 
 
 def say_plans(item: PlansCompared) -> list[str]:
@@ -146,8 +147,8 @@ def say_plans(item: PlansCompared) -> list[str]:
         verb = "has the same plan" if item.alike == 1 else "have the same plans"
         texts.append(f"{count(item.alike, 'statement')} {verb} in both")
     steady = "was not the same in all runs of an environment"
-    texts += [f"the plan of {_printable(text, _STATEMENT_WIDTH)} {steady}" for text in item.unsteady]
-    texts += [f"no plan of {_printable(text, _STATEMENT_WIDTH)}: {_printable(why)}" for text, why in item.unexplained]
+    texts += [f"the plan of {_name(text)} {steady}" for text in item.unsteady]
+    texts += [f"no plan of {_name(text)}: {readable(why)}" for text, why in item.unexplained]
     return texts
 
 
@@ -198,7 +199,5 @@ def plan_fields(answer: Answer) -> list[dict[str, Any]]:
     ]
 
 
-def _printable(text: str, width: int = 0) -> str:
-    """In one line, without what cannot be printed."""
-    line = readable(text)
-    return f"{line[: width - 3].rstrip()}..." if width and len(line) > width else line
+def _name(statement: str) -> str:
+    return shorten(readable(statement), _STATEMENT_WIDTH)

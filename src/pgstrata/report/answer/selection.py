@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Final, assert_never
 
 from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.errors import UsageError
 from pgstrata.experiment.keys import suggest
 from pgstrata.model.answer import ALL_CELLS, Answer, Comparison
-from pgstrata.model.experiment import Environment, Experiment
+from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.answer.environment_rows import comparison_row
+from pgstrata.report.answer.keys import CELL_KEYS, SortKey, is_of_cells, keys_of, level_of, levels_of
 from pgstrata.report.answer.matrix import make_field, make_matrix
 from pgstrata.report.answer.tables import comparison_table
 from pgstrata.report.blocks.model import Document, Matrix, Paragraph, Remark, Section, Tone, end
@@ -26,17 +26,8 @@ from pgstrata.report.sentences.doubts import sum_up_doubts
 from pgstrata.report.sentences.names import name_environment, name_factor, name_where
 from pgstrata.report.sentences.verdicts import name_baseline
 
-_CELL_KEYS: Final = ("workload", "scale", "clients")
 _SAME_WORDS: Final = {"true": "on", "false": "off"}
 _NONE: Final = "none"
-
-
-class SortKey(StrEnum):
-    """What the rows of a list are sorted by."""
-
-    EFFECT = "effect"
-    NAME = "name"
-    CELL = "cell"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +65,7 @@ def _parse_filter(text: str, experiment: Experiment) -> tuple[str, tuple[str, ..
             f"{text!r} is not a filter", where="--filter", remedy="write FACTOR=LEVEL, or FACTOR=LEVEL,LEVEL"
         )
     key = _parse_key(written.strip(), "--filter", experiment)
-    known = _levels_of(key, experiment)
+    known = levels_of(key, experiment)
     alike = {_plain(level): level for level in known}
     # a level may have commas of its own
     levels = [rest] if _plain(rest) in alike else rest.split(",")
@@ -86,29 +77,12 @@ def _parse_filter(text: str, experiment: Experiment) -> tuple[str, tuple[str, ..
 
 
 def _parse_key(written: str, option: str, experiment: Experiment) -> str:
-    keys = (*_factors_of(experiment), *_CELL_KEYS)
+    keys = keys_of(experiment)
     by_name = {name_factor(key).lower(): key for key in reversed(keys)} | {key.lower(): key for key in keys}
     if written.lower() not in by_name:
         remedy = suggest(written, map(name_factor, keys))
         raise UsageError(f"{written!r} is no factor of this study", where=option, remedy=remedy)
     return by_name[written.lower()]
-
-
-def _factors_of(experiment: Experiment) -> tuple[str, ...]:
-    """Those that environments have levels of, whether they are crossed or listed."""
-    return tuple(dict.fromkeys(level.factor for each in experiment.environments for level in each.levels))
-
-
-def _levels_of(key: str, experiment: Experiment) -> tuple[str, ...]:
-    if key in _CELL_KEYS and key not in _factors_of(experiment):
-        found = [str(getattr(cell, key)) for cell in experiment.cells]
-    else:
-        found = [level for each in experiment.environments if (level := _level(each, key)) is not None]
-    return tuple(dict.fromkeys(found))
-
-
-def _level(environment: Environment, key: str) -> str | None:
-    return next((level.value for level in environment.levels if level.factor == key), None)
 
 
 def _plain(level: str) -> str:
@@ -121,7 +95,7 @@ def select(answer: Answer, selection: Selection) -> tuple[Comparison, ...]:
     experiment = answer.study.plan.experiment
     keys = dict.fromkeys(key for key, _ in selection.filters)
     wanted = {key: {level for other, levels in selection.filters if other == key for level in levels} for key in keys}
-    of_cells = selection.by in _CELL_KEYS and selection.by not in _factors_of(experiment)
+    of_cells = is_of_cells(selection.by, experiment)
     found = tuple(
         item
         for item in primary_comparisons(answer)
@@ -139,8 +113,8 @@ def select(answer: Answer, selection: Selection) -> tuple[Comparison, ...]:
 
 def _value(item: Comparison, key: str, experiment: Experiment) -> str | None:
     """The level of a comparison; of all cells together None where it is a key of cells."""
-    if key in _factors_of(experiment):
-        return _level(experiment.environment(item.environment), key)
+    if not is_of_cells(key, experiment):
+        return level_of(experiment.environment(item.environment), key)
     return None if item.cell == ALL_CELLS else str(getattr(experiment.cell(item.cell), key))
 
 
@@ -197,7 +171,7 @@ def _matrix(answer: Answer, found: Sequence[Comparison], by: str) -> Matrix:
         return make_matrix(answer, found)
     experiment = answer.study.plan.experiment
     levels = [
-        level for level in _levels_of(by, experiment) if any(_value(one, by, experiment) == level for one in found)
+        level for level in levels_of(by, experiment) if any(_value(one, by, experiment) == level for one in found)
     ]
     if any(_value(item, by, experiment) is None for item in found):
         levels.append(_NONE)
@@ -223,11 +197,11 @@ def _matrix(answer: Answer, found: Sequence[Comparison], by: str) -> Matrix:
 def _row_name(item: Comparison, by: str, experiment: Experiment) -> str:
     """What tells a comparison from those in the same column: its other levels, and its cell."""
     environment = experiment.environment(item.environment)
-    others = replace(environment, levels=tuple(level for level in environment.levels if level.factor != by))
-    if by in _CELL_KEYS and by not in _factors_of(experiment):
+    others = replace(environment, label="", levels=tuple(level for level in environment.levels if level.factor != by))
+    if is_of_cells(by, experiment):
         cell = experiment.cell(item.cell)
         parts = [
-            f"{key} {getattr(cell, key)}" if key != "workload" else cell.workload for key in _CELL_KEYS if key != by
+            f"{key} {getattr(cell, key)}" if key != "workload" else cell.workload for key in CELL_KEYS if key != by
         ]
         return ", ".join((name_environment(environment, experiment), *parts))
     named = name_environment(others, experiment) if others.levels else ""

@@ -1,8 +1,10 @@
 """The end of a report: rig, servers, settings, suspect, invalid and failed runs, limits, reproduction."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from pgstrata.compare import exclusive_settings
+from pgstrata.model.answer import Answer
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.study import Study
 from pgstrata.report.answer.environment_rows import (
@@ -31,13 +33,16 @@ from pgstrata.report.blocks.model import (
     Tone,
     Verbatim,
 )
-from pgstrata.report.sentences.names import count, name_environment
+from pgstrata.report.sentences.names import count, join_names, name_environment
 from pgstrata.report.sentences.reasons import say_notes, say_reason
-from pgstrata.units import render_duration
+from pgstrata.units import render_bytes, render_duration
 
 _MOST_RUNS_IN_TEXT = 20
 _MOST_RUNS = 200
 _MOST_DIFFERENCES = 200
+_MOST_NAMED = 4
+_MOST_DIGITS = 12
+_SIZES = {"B": 1, "kB": 1 << 10, "MB": 1 << 20}
 
 
 def summarise_runs(study: Study) -> str:
@@ -56,8 +61,12 @@ def measured_where(study: Study) -> Section:
     return Section("Where it was measured", groups, parallel=True)
 
 
-def settings_section(study: Study) -> Section:
-    """Settings that were asked for, those of all environments first, and on a page what was observed to differ."""
+def settings_section(answer: Answer) -> Section:
+    """Settings that were asked for, those of all environments first, and on a page what differs from defaults.
+
+    A page also has all facts that were observed to differ between environments.
+    """
+    study = answer.study
     experiment = study.plan.experiment
     common, own = asked_settings(study)
     groups = [("In all environments", common)] if common else []
@@ -68,7 +77,58 @@ def settings_section(study: Study) -> Section:
     ]
     if not blocks:
         blocks.append(Paragraph("No setting was asked for beyond the servers' own defaults.", Tone.NOTE))
-    return Section("Settings", (*blocks, OnPage(lambda: _fingerprints(study))))
+    return Section("Settings", (*blocks, OnPage(lambda: (*_changed_settings(answer), *_fingerprints(study)))))
+
+
+def _changed_settings(answer: Answer) -> Iterator[Block]:
+    """Every setting that is not PostgreSQL's default in some environment, whoever set it."""
+    experiment = answer.study.plan.experiment
+    names = {each.name: name_environment(each, experiment) for each in experiment.environments}
+    told = {environment for environment, _ in answer.changed_settings}
+    found: dict[str, dict[str, list[str]]] = {}
+    defaults: dict[str, dict[str, None]] = {}
+    for environment, setting in answer.changed_settings:
+        value = _with_unit(setting.value, setting.unit)
+        found.setdefault(setting.name, {}).setdefault(value, []).append(names[environment])
+        defaults.setdefault(setting.name, {})[_with_unit(setting.default, setting.unit)] = None
+    if not found:
+        return
+    shown = sorted(found)[:_MOST_DIFFERENCES]
+    table = Table(
+        names=Column(title="setting", cells=tuple(shown)),
+        columns=(
+            Column(title="value", cells=tuple(_say_values(found[name], len(told)) for name in shown), words=True),
+            Column(title="PostgreSQL's default", cells=tuple(", ".join(defaults[name]) for name in shown), words=True),
+        ),
+        code=True,
+        style="facts",
+    )
+    left = len(found) - len(shown)
+    more = (Paragraph(f"… and {left} more.", Tone.NOTE),) if left else ()
+    yield Details(f"Settings that differ from PostgreSQL's defaults ({len(found)})", (table, *more))
+
+
+def _say_values(values: Mapping[str, Sequence[str]], environments: int) -> str:
+    """Each value with the environments that have it; the value alone where all have it."""
+    if [len(names) for names in values.values()] == [environments]:
+        return next(iter(values))
+    return "; ".join(f"{value} ({_name_some(names)})" for value, names in values.items())
+
+
+def _name_some(names: Sequence[str]) -> str:
+    left = len(names) - _MOST_NAMED
+    return join_names([*names[:_MOST_NAMED], f"{left} more"] if left > 0 else names)
+
+
+def _with_unit(value: str, unit: str) -> str:
+    """128 MB for 16384 units of 8kB; other values as the server has them."""
+    size = _SIZES.get(unit.removeprefix("8")) or 0
+    blocks = 8 if unit.startswith("8") else 1
+    if size and value.isdecimal() and len(value) <= _MOST_DIGITS and value != "0":
+        return render_bytes(int(value) * size * blocks)
+    if not value:
+        return "(empty)"
+    return f"{value} {unit}" if unit and not size and value != "0" else value
 
 
 def _fingerprints(study: Study) -> tuple[Block, ...]:
@@ -142,6 +202,15 @@ def _names_files(experiment: Experiment) -> bool:
     return any("setup_sql" in options for options in (*(e.options for e in environments), *(c.options for c in cells)))
 
 
+def _server_digests(study: Study) -> tuple[Fact, ...]:
+    """Each binary once, with the environments that ran it."""
+    found: dict[str, list[str]] = {}
+    for environment in observed_environments(study):
+        if digest := study.environments[environment.name].facts.get("server.digest"):
+            found.setdefault(digest, []).append(name_environment(environment, study.plan.experiment))
+    return tuple(Fact(name=_name_some(names), value=digest) for digest, names in found.items())
+
+
 def reproduction(study: Study) -> Section:
     """The experiment as it was written, and what to do with it."""
     experiment = study.plan.experiment
@@ -149,8 +218,10 @@ def reproduction(study: Study) -> Section:
     command = Marked("pgstrata run experiment.toml", "code")
     beside = ", beside the files that it names:" if _names_files(experiment) else ":"
     how = (f"With pgstrata {study.version}, ", command, " with this as ", file, beside)
+    digests = _server_digests(study)
     blocks: tuple[Block, ...] = (
         Paragraph(f"Study {study.name}, plan {study.plan.identity}, created {study.created}."),
+        *([OnPage(lambda: (Facts(digests, title="SHA-256 of the server's binary"),))] if digests else []),
         Paragraph(how),
         Verbatim(experiment.text.rstrip("\n"), exact=True),
         *([OnPage(lambda: (Listing(notes),))] if (notes := say_notes(study.plan)) else []),

@@ -18,7 +18,7 @@ from pgstrata.report.answer.environment_rows import (
 )
 from pgstrata.report.answer.statements import StatementRow
 from pgstrata.report.blocks.model import Column, ColumnPlace, Shape, Table
-from pgstrata.report.figures.effects import name_percentile, shifts_of
+from pgstrata.report.figures.percentiles import name_percentile, shifts_of
 from pgstrata.report.sentences.factors import label_contrast, name_contrast
 from pgstrata.report.sentences.names import name_cell, name_environment, name_where
 from pgstrata.report.sentences.verdicts import (

@@ -145,6 +145,7 @@ class Table:
         code: whether the names are code, to be copied as they are.
         style: "", or that of the page: `facts`, `narrow`.
         soft: places of the rows that matter less.
+        folded: places of the rows that a page folds away, below `folded_title`.
         hints: the whole of names that are cut.
     """
 
@@ -157,6 +158,8 @@ class Table:
     code: bool = False
     style: str = ""
     soft: frozenset[int] = frozenset()
+    folded: frozenset[int] = frozenset()
+    folded_title: str = ""
     hints: tuple[str, ...] = ()
 
     def at(self, *places: ColumnPlace) -> tuple[Column, ...]:

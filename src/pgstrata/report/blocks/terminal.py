@@ -118,6 +118,8 @@ def _block(block: Block, width: int, shown: int) -> list[RenderableType]:
 
 def _table(table: Table, width: int, shown: int) -> list[RenderableType]:
     columns = [*table.at(ColumnPlace.LEAD, ColumnPlace.MAIN), *table.at(ColumnPlace.MORE, ColumnPlace.ASIDE)[:shown]]
+    if _LEAST_NAME + sum(_GAP + width_of(column) for column in columns) > width:
+        return [_rows(table, columns, width)]
     found = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
     found.add_column(Text(table.names.title), overflow="fold", min_width=_LEAST_NAME)
     for column in columns:
@@ -129,6 +131,18 @@ def _table(table: Table, width: int, shown: int) -> list[RenderableType]:
         found.add_row(Text(name), *(_cell(column, place) for column in columns))
     aside = any(column.place is ColumnPlace.ASIDE for column in columns)
     return [found, *([_wrapped([table.aside[1]], width, first=" ", style="dim")] if aside else [])]
+
+
+def _rows(table: Table, columns: Sequence[Column], width: int) -> Text:
+    """A table as a list, where its columns do not fit beside each other: nothing of it may be cut off."""
+    rows = (
+        f"{name}: "
+        + ", ".join(
+            f"{column.title.partition(',')[0]} {column.texts[place]}" for column in columns if column.texts[place]
+        )
+        for place, name in enumerate(table.names.cells)
+    )
+    return _wrapped(rows, width, first="- ")
 
 
 def _cell(column: Column, place: int) -> Text:

@@ -19,15 +19,15 @@ _HASH: Final = 12
 def render_bisection(found: Bisection) -> str:
     """What `bisect` prints at its end, each line ended."""
     parts = [
-        [line for text in _say_answer(found) for line in wrap_text(f"{text[0].upper()}{text[1:]}.", WIDTH)],
+        [line for text in say_search(found) for line in wrap_text(f"{text[0].upper()}{text[1:]}.", WIDTH)],
         [line for step in (found.ends, *found.steps) for line in _say_step(found, step)],
         _say_skipped(found),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
-def _say_answer(found: Bisection) -> Iterator[str]:
-    """Sentences without a full stop."""
+def say_search(found: Bisection) -> Iterator[str]:
+    """The answer in sentences without a full stop, the most important first."""
     metric, ends = METRICS[found.experiment.metric].title, found.ends.comparison
     where = f" ({_place(found)})" if ends else ""
     if found.outcome is Outcome.SAME or found.ends.side != "last":

@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pgstrata.compare.one_look import ImportAnswer
-from pgstrata.model.answer import Comparison, OrderedAxis
+from pgstrata.model.answer import ALL_CELLS, Comparison, OrderedAxis
+from pgstrata.report.answer.matrix import make_field
 from pgstrata.report.blocks.model import (
     Block,
     Column,
     Details,
     Document,
+    Effect,
     Listing,
+    Matrix,
     Paragraph,
     Remark,
     Section,
@@ -39,6 +42,9 @@ from pgstrata.report.sentences.names import TOGETHER, capitalise, count
 _MOST_ENVIRONMENTS: Final = 24
 _MOST_CELLS: Final = 24
 _MOST_STEPS: Final = 4
+_MOST_FIELDS: Final = 1500
+_WHOLE: Final = "\0"
+"""Stands for all cells together: no cell of a file has this name."""
 _FEW: Final = 4
 _EFFECTS: Final = (
     "Differences from the baseline with their intervals. The grey band is the threshold: differences inside it do not "
@@ -84,10 +90,34 @@ def make_decision_document(answer: ImportAnswer) -> Document:
         title=f"How do the results in {answer.source} compare with {question.baseline}?",
         summary=f"{environments}{cells}, {blocks}, {count(len(answer.observations), 'value')} of {question.metric}.",
         answer=tuple(Paragraph(end(capitalise(text))) for said in told for text in said),
+        matrix=_matrix(answer),
         doubts=tuple(Remark(text.removesuffix(".")) for _, text in group_doubts(answer)),
         sections=sections,
         colophon=f"{say_terms(answer)} Read from {answer.source}",
     )
+
+
+def _matrix(answer: ImportAnswer) -> Matrix | None:
+    """Environments by cells, with all cells together first; None where there is but one effect, or too many."""
+    several = len(answer.cells) > 1
+    found = {
+        (item.environment, _WHOLE if several and is_whole(item) else item.cell): item for item in answer.comparisons
+    }
+    names = order_environments(answer)
+    cells = [cell for cell in (_WHOLE, *answer.question.cells) if any(one == cell for _, one in found)]
+    if not 1 < len(found) <= _MOST_FIELDS:
+        return None
+    return Matrix(
+        title=f"Difference in {answer.question.metric} from {answer.question.baseline}",
+        corner="environment",
+        rows=tuple(names),
+        columns=tuple("all cells" if cell in {_WHOLE, ALL_CELLS} else cell for cell in cells),
+        effects=tuple(tuple(_make_field(answer, found.get((name, cell))) for cell in cells) for name in names),
+    )
+
+
+def _make_field(answer: ImportAnswer, item: Comparison | None) -> Effect | None:
+    return None if item is None else make_field(item, answer.question.threshold, label_of(answer, item))
 
 
 def _compared(answer: ImportAnswer) -> Iterator[Section]:

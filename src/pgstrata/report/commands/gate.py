@@ -52,7 +52,7 @@ def render_gate(gate: Gate) -> str:
     lines = [f"{text}." for text in alarm_sentences(gate.answer)]
     lines += [f"{_mark(gate)}{capitalise(say_comparison(gate.answer, item))}." for item in gate.headlines]
     if gate.exploratory:
-        lines.append(f"exploratory: asked was {_say(gate.asked)}, but the plan froze {_say(gate.frozen)}")
+        lines.append(f"exploratory: you asked for {_say(gate.asked)}, but the plan fixed {_say(gate.frozen)}")
     if gate.missing is not None:
         measured, planned = gate.missing
         lines.append(

@@ -1,4 +1,4 @@
-"""Charts of differences from the baseline, with their intervals; of percentiles, and along ordered factors.
+"""Charts of differences from the baseline with their intervals, and along ordered factors.
 
 An axis that reaches to one huge difference would squeeze all others to dots at its zero. So it covers what lies around
 the threshold, where the doubt is, and whatever lies farther out is an arrow at its edge with its figures beside it.
@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from pgstrata.compare.headlines import primary_comparisons
-from pgstrata.model.answer import Answer, Comparison, OrderedAxis, QuantileShift, Verdict
+from pgstrata.model.answer import Answer, Comparison, OrderedAxis, Verdict
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
 from pgstrata.report.figures.run_lines import break_label, label_environments
@@ -24,6 +24,7 @@ from pgstrata.report.sentences.verdicts import (
     shown_interval,
     verdict_label,
 )
+from pgstrata.units import render_percent_change
 
 _LONGEST_IN_TITLE = 48
 _WIDTH = 470
@@ -189,54 +190,6 @@ def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_IN_TITLE else "the baseline"
 
 
-_FEWEST = 3
-_GAP = 0.6
-
-
-def shifts_of(answer: Answer, cell: str) -> tuple[QuantileShift, ...]:
-    """All percentiles of a cell that were compared: by environment, then from the lowest to the highest."""
-    return tuple(item for item in answer.shifts if item.cell == cell)
-
-
-def name_percentile(shift: QuantileShift) -> str:
-    """p50, p99."""
-    return f"p{shift.quantile * 100:.0f}"
-
-
-def draw_quantiles(answer: Answer, cell: str, title: str) -> Figure | None:
-    """The shift function: difference of each percentile, with its part of the band; None with fewer than three."""
-    experiment = answer.study.plan.experiment
-    labels = label_environments(experiment)
-    shown = [(item, item.effect) for item in shifts_of(answer, cell) if item.effect is not None]
-    steps = [name for _, name in sorted({(item.quantile, name_percentile(item)) for item, _ in shown})]
-    if len(steps) < _FEWEST:
-        return None
-    names = list(dict.fromkeys(item.environment for item, _ in shown))
-    rows = [
-        {
-            "name": labels[item.environment],
-            "x": steps.index(name_percentile(item))
-            + (names.index(item.environment) + 1) / (len(names) + 1) * _GAP
-            - _GAP / 2,
-            "y": vega.percent(effect),
-            "low": vega.percent(item.interval.low) if item.interval else None,
-            "high": vega.percent(item.interval.high) if item.interval else None,
-        }
-        for item, effect in shown
-    ]
-    described = {"title": "latency, difference, %", "axis": vega.percent_axis(tickCount=6)}
-    y, low = (vega.number(field, **described) for field in ("y", "low"))
-    layers = [
-        vega.mark("rule", {"color": INK}, row={"at": 0}, x=None, color=None, y=vega.number("at")),
-        vega.mark("rule", {"strokeWidth": 1.6}, where="datum.low !== null", y=low, y2={"field": "high"}),
-        vega.mark("point", {"filled": True, "size": 50, "opacity": 1}, y=y, **vega.by_environment(experiment, "shape")),
-    ]
-    shared = {"x": vega.named_places("percentile of latency", steps, 0.5), **vega.by_environment(experiment, "color")}
-    chart = vega.layered(layers, width=vega.WHOLE, height=190, encoding=shared)
-    label = "Difference of each percentile of latency, with a band that holds for all of them; below zero is faster"
-    return vega.figure(title, label, chart, rows)
-
-
 _SPREAD = 0.4
 _BLOCKS, _MEDIANS = "datum.kind === 'block'", "datum.kind === 'median'"
 
@@ -254,6 +207,11 @@ def draw_axis(answer: Answer, axis: OrderedAxis) -> Figure | None:
 def draw_levels(axis: OrderedAxis, points: Sequence[LevelPoint], *, factor: str, title: str, label: str) -> Figure:
     """The same for points that are known."""
     rows = _level_rows(points, len(axis.levels))
+    wide, narrow = (_levels_chart(axis, rows, factor, width) for width in (vega.WHOLE, vega.NARROW))
+    return vega.figure(title, label, wide, rows, narrow)
+
+
+def _levels_chart(axis: OrderedAxis, rows: Sequence[vega.Row], factor: str, width: int) -> Spec:
     y = vega.number("y", title="difference from the block's mean, %", axis=vega.percent_axis(tickCount=6))
     stair = {"strokeWidth": 1.2, "color": INK, "opacity": 0.5}
     bar = {"strokeWidth": 4, "color": INK, "strokeCap": "round"}
@@ -262,11 +220,10 @@ def draw_levels(axis: OrderedAxis, points: Sequence[LevelPoint], *, factor: str,
         vega.mark("point", {"filled": True, "size": 34, "opacity": 0.55, "color": vega.OPEN}, where=_BLOCKS, y=y),
         vega.mark("line", stair, where=_MEDIANS, y=y),
         vega.mark("rule", bar, where=_MEDIANS, y=y, **ends),
-        *_step_lines(axis, max(row["y"] for row in rows)),
+        *_step_lines(axis, max(row["y"] for row in rows), whole=width == vega.WHOLE),
     ]
-    shared = {"x": vega.named_places(factor, axis.levels, 0.6, labelFontSize=13)}
-    chart = vega.layered(layers, width=vega.WHOLE, height=230, encoding=shared)
-    return vega.figure(title, label, chart, rows)
+    shared = {"x": vega.named_places(factor, axis.levels, 0.6, width, labelFontSize=13)}
+    return vega.layered(layers, width=width, height=230, encoding=shared)
 
 
 def _level_rows(points: Sequence[LevelPoint], levels: int) -> list[dict[str, Any]]:
@@ -284,16 +241,21 @@ def _level_rows(points: Sequence[LevelPoint], levels: int) -> list[dict[str, Any
     return rows
 
 
-def _step_lines(axis: OrderedAxis, top: float) -> list[Spec]:
-    """A line between the levels of each step, with its size above."""
+def _step_lines(axis: OrderedAxis, top: float, *, whole: bool) -> list[Spec]:
+    """A line between the levels of each step, with its size above; `whole`: there is room for its interval."""
     rule = {"color": vega.BETTER, "strokeDash": [4, 3], "strokeWidth": 1.6}
-    text = {"dx": 5, "dy": -4, "align": "left", "baseline": "bottom", "fontSize": 12, "color": INK}
+    text = {"dy": -4, "baseline": "bottom", "fontSize": 12, "color": INK}
     layers = []
     for step in axis.steps:
         at = axis.levels.index(step.after) - 0.5
-        row = {"x": at, "y": top, "text": [f"{step.after}:", say_step(step)]}
+        said = say_step(step) if whole else render_percent_change(step.effect)
+        row = {"x": at, "y": top, "text": [*break_label(f"{step.after}:").split("\n"), said]}
+        # at the side with more room
+        side = {"align": "left", "dx": 5} if at < (len(axis.levels) - 1) / 2 or whole else {"align": "right", "dx": -5}
         layers += [
             vega.mark("rule", rule, row=row, x=vega.number("x")),
-            vega.mark("text", text, row=row, x=vega.number("x"), y=vega.number("y"), text={"field": "text"}),
+            vega.mark(
+                "text", {**text, **side}, row=row, x=vega.number("x"), y=vega.number("y"), text={"field": "text"}
+            ),
         ]
     return layers

@@ -10,7 +10,7 @@ from pgstrata.model.answer import Answer
 from pgstrata.model.attribution import RunStacks
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures.frames import Frame, arrange_frames
-from pgstrata.report.figures.vega import BETTER, INK, OPEN, WIDTH, WORSE, least_width
+from pgstrata.report.figures.vega import BETTER, INK, OPEN, PHONE, WIDTH, WORSE, least_width
 from pgstrata.report.figures.waterfalls import cut_name
 from pgstrata.report.sentences.names import count, name_both, name_difference
 from pgstrata.units import render_duration
@@ -127,22 +127,32 @@ def draw_flames(flames: Flames, title: str, reference: str) -> Figure:
 
 
 def _render(frames: Sequence[Frame], whole: float, reference: str) -> str:
-    deepest = max((frame.depth for frame in frames), default=0)
+    """Two widths; on a phone nobody rests a mouse on a frame, and frames of less than a pixel are left out."""
     most = max((abs(frame.change.difference) for frame in frames if frame.change.resolved), default=0.0)
-    height = (deepest + 1) * _ROW
-    marks = "".join(_draw(frame, height, most, whole, reference) for frame in frames)
-    size = f'width="{WIDTH}" height="{height}" {least_width(WIDTH)}'
-    return f'<svg viewBox="0 0 {WIDTH} {height}" {size}>{marks}</svg>'
+    wide = [_draw(frame, WIDTH, most, _tip(frame, whole, reference)) for frame in frames]
+    seen = [frame for frame in frames if frame.width * PHONE >= 1]
+    narrow = [_draw(frame, PHONE, most) for frame in seen]
+    return f"{_wrap(frames, WIDTH, 'wide', wide)}{_wrap(seen, PHONE, 'narrow', narrow)}"
 
 
-def _draw(frame: Frame, height: int, most: float, whole: float, reference: str) -> str:
-    left, width = frame.left * WIDTH, frame.width * WIDTH
-    top = height - (frame.depth + 1) * _ROW
+def _wrap(frames: Sequence[Frame], across: int, look: str, marks: Sequence[str]) -> str:
+    height = (max((frame.depth for frame in frames), default=0) + 1) * _ROW
+    size = f'width="{across}" height="{height}" viewBox="0 {-height} {across} {height}" {least_width(across)}'
+    return f'<svg class="{look}" {size}>{"".join(marks)}</svg>'
+
+
+def _tip(frame: Frame, whole: float, reference: str) -> str:
+    share = f"{100 * frame.change.value / whole:.1f} %"
+    said = f"{_readable(frame.name)}: {_say_change(frame.change, reference)}; {share} of all"
+    return f"<title>{escape(said, quote=False)}</title>"
+
+
+def _draw(frame: Frame, across: int, most: float, tip: str = "") -> str:
+    """A frame above the line y = 0, where the roots stand."""
+    left, width = frame.left * across, frame.width * across
+    top = -(frame.depth + 1) * _ROW
     name = _readable(frame.name)
-    change = frame.change
-    share = f"{100 * change.value / whole:.1f} %"
-    tip = escape(f"{name}: {_say_change(change, reference)}; {share} of all", quote=False)
-    colour, opacity = _colour(change, most)
+    colour, opacity = _colour(frame.change, most)
     letters = int((width - 6) / _LETTER)
     text = ""
     if letters >= _FEWEST_LETTERS:
@@ -152,7 +162,7 @@ def _draw(frame: Frame, height: int, most: float, whole: float, reference: str) 
         f'<rect x="{left:.1f}" y="{top}" width="{max(width - 0.5, 0.4):.1f}" height="{_ROW - 1}" rx="1" '
         f'fill="{colour}" fill-opacity="{opacity:.2f}"/>'
     )
-    return f"<g><title>{tip}</title>{rect}{text}</g>"
+    return f"<g>{tip}{rect}{text}</g>"
 
 
 def _colour(change: CpuChange, most: float) -> tuple[str, float]:

@@ -9,7 +9,7 @@ from pgstrata.model.price import Cost
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
 from pgstrata.report.figures.run_lines import break_label
-from pgstrata.report.figures.vega import INK
+from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.worth import say_cost
 
 PRICES_HELP: Final = "Up is faster, left is cheaper."
@@ -19,6 +19,8 @@ FRONTIER_HELP: Final = (
 )
 _WIDTH: Final = 470
 _HEIGHT: Final = 260
+_LETTERS, _LETTERS_NARROW = 30, 20
+"""Of a line of a name, which has room within half of the chart."""
 _FEWEST: Final = 2
 _ROOM: Final = 1.05
 """The end of the axis, as a multiple of the highest price."""
@@ -37,10 +39,22 @@ def draw_frontier(names: Sequence[str], costs: Sequence[Cost], *, judged: bool =
     """
     if len({cost.price.amount for cost in costs}) < _FEWEST:
         return None
-    rows = [
+    wide, narrow = _rows(names, costs, _LETTERS), _rows(names, costs, _LETTERS_NARROW)
+    charts = [_chart(rows, costs, width, judged=judged) for rows, width in ((wide, _WIDTH), (narrow, vega.NARROW))]
+    currency = costs[0].price.currency
+    said = (
+        f"{name}: a million transactions for {say_cost(cost)} {currency}"
+        for name, cost in zip(names, costs, strict=True)
+    )
+    return vega.figure("", f"Throughput against price. {'; '.join(said)}", charts[0], wide, charts[1], narrow)
+
+
+def _rows(names: Sequence[str], costs: Sequence[Cost], letters: int) -> list[vega.Row]:
+    """A row for each environment, with its name in lines of so many letters."""
+    return [
         {
-            "name": break_label(name),
-            "lines": _count_lines(name),
+            "name": break_label(name, letters),
+            "lines": break_label(name, letters).count("\n") + 1,
             "price": cost.price.amount,
             "rate": vega.rounded(cost.rate),
             "low": vega.rounded(cost.interval[0]) if cost.interval else None,
@@ -49,9 +63,12 @@ def draw_frontier(names: Sequence[str], costs: Sequence[Cost], *, judged: bool =
         }
         for name, cost in zip(names, costs, strict=True)
     ]
-    currency = costs[0].price.currency
+
+
+def _chart(rows: Sequence[vega.Row], costs: Sequence[Cost], width: int, *, judged: bool) -> Spec:
     right = _ROOM * max(cost.price.amount for cost in costs)
-    x = vega.number("price", title=f"{currency} per hour", scale={"domain": [0, right], "nice": False})
+    title = f"{costs[0].price.currency} per hour"
+    x = vega.number("price", title=title, scale={"domain": [0, right], "nice": False}, axis={"tickCount": width // 70})
     y = vega.number("rate", title="transactions per second", scale={"zero": True})
     low = vega.number("low", title="transactions per second")
     line = vega.mark("line", {"color": INK, "strokeDash": [4, 3], "opacity": 0.6}, where="datum.front", x=x, y=y)
@@ -62,19 +79,10 @@ def draw_frontier(names: Sequence[str], costs: Sequence[Cost], *, judged: bool =
         vega.mark("point", {"size": 70, "opacity": 1, "color": INK}, where="!datum.front", x=x, y=y),
     ]
     # at the side with more room, which is at least half of the chart
-    for lines in sorted({_count_lines(name) for name in names}):
+    for lines in sorted({row["lines"] for row in rows}):
         above = {"dy": -7 - _LINE * (lines - 1), "color": INK, "lineBreak": "\n", "lineHeight": _LINE}
         for align, side, half in (("left", 1, "<="), ("right", -1, ">")):
             where = f"datum.price {half} {right / 2} && datum.lines === {lines}"
             beside = {**above, "align": align, "dx": side * _OFFSET}
             layers.append(vega.mark("text", beside, where=where, text=vega.name("name"), x=x, y=y))
-    said = (
-        f"{name}: a million transactions for {say_cost(cost)} {currency}"
-        for name, cost in zip(names, costs, strict=True)
-    )
-    chart = vega.layered(layers, width=_WIDTH, height=_HEIGHT)
-    return vega.figure("", f"Throughput against price. {'; '.join(said)}", chart, rows)
-
-
-def _count_lines(name: str) -> int:
-    return break_label(name).count("\n") + 1
+    return vega.layered(layers, width=width, height=_HEIGHT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from statistics import fmean
 from typing import Final
 
@@ -12,13 +13,22 @@ from pgstrata.compare.pairing.levels import read_levels
 from pgstrata.compare.pairing.pairs import to_ratio
 from pgstrata.model.answer import ALL_CELLS, Comparison, OrderedAxis
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures import vega
+from pgstrata.report.figures.dots import Across, DotPanel, Dots, draw_dots
 from pgstrata.report.figures.effects import NamedDifference, choose_domain, draw_differences, draw_levels
+from pgstrata.report.figures.round_rows import Point
 from pgstrata.report.figures.run_lines import break_label, spread
+from pgstrata.report.figures.runs import choose_ticks
+from pgstrata.report.figures.scales import Tick, even_ticks, exact_number
 from pgstrata.report.sentences.factors import LevelPoint
 
 _MOST_DOTS: Final = 3000
-_HEIGHT: Final = 240
+_HEIGHT: Final = 240.0
+_MARGIN: Final = 0.6
+"""Room left and right of the first and the last value, in blocks."""
+_ROOM: Final = 1.03
+"""The ends of the axis, as a multiple of the smallest and the largest value."""
+_LEAST, _MOST = 1e-100, 1e100
+"""Sizes of values that have a place on an axis."""
 
 
 def draw_comparisons(answer: ImportAnswer, shown: Sequence[tuple[str, Comparison, str]]) -> Figure:
@@ -35,27 +45,51 @@ def draw_values(answer: ImportAnswer, cell: str) -> Figure | None:
     found = [each for each in answer.observations if each.cell == cell]
     if not found:
         return None
-    places: dict[str, int] = {}
-    rows = []
+    counted: dict[str, int] = {}
+    points: list[tuple[str, Point]] = []
     for each in found:
-        places[each.target] = places.get(each.target, 0) + 1
-        at = each.key.number if each.key is not None else places[each.target]
-        rows.append({"name": break_label(each.target), "x": at, "y": vega.rounded(each.measurements[metric])})
-    rows = list(spread(rows, _MOST_DOTS))
-    names = [break_label(name) for name in (answer.question.baseline, *answer.question.environments)]
+        counted[each.target] = counted.get(each.target, 0) + 1
+        at = each.key.number if each.key is not None else counted[each.target]
+        points.append((each.target, (float(at), each.measurements[metric])))
+    shown = [each for each in spread(points, _MOST_DOTS) if each[1][1] == 0 or _LEAST < abs(each[1][1]) < _MOST]
+    if not shown:
+        return None
     title = "block, in the order of the file" if answer.paired else "value, in the order of the file"
-    scale = {"type": "log", "nice": False, "padding": 8}
-    shared = {
-        "x": vega.number("x", title=title, axis={"tickMinStep": 1, "format": "d", "grid": False}),
-        "y": vega.number("y", title=metric, scale=scale, axis={"tickCount": 5, "format": "~s"}),
-        **vega.by_name(names, "color"),
-    }
-    look = {"filled": True, "size": 46, "opacity": 0.8}
-    layers = [vega.mark("point", look, **vega.by_name(names, "shape"))]
-    if answer.paired:
-        layers.insert(0, vega.mark("line", {"strokeWidth": 1, "opacity": 0.4}))
-    label = f"{len(rows)} values of {metric} by {'block' if answer.paired else 'place in the file'}"
-    return vega.figure("", label, vega.layered(layers, width=vega.WHOLE, height=_HEIGHT, encoding=shared), rows)
+    places = [x for _, (x, _) in shown]
+    across = Across(title=title, low=min(places) - _MARGIN, high=max(places) + _MARGIN)
+    label = f"{len(shown)} values of {metric} by {'block' if answer.paired else 'place in the file'}"
+    panel = _value_panel(answer, shown)
+    return Figure(title="", label=label, draw=partial(draw_dots, [panel], across, height=_HEIGHT))
+
+
+def _value_panel(answer: ImportAnswer, shown: Sequence[tuple[str, Point]]) -> DotPanel:
+    """On a logarithmic scale, unless some values have no logarithm."""
+    values = [value for _, (_, value) in shown]
+    log = min(values) > 0
+    if log:
+        low, high = min(values) / _ROOM, max(values) * _ROOM
+    else:
+        room = (_ROOM - 1) * (max(values) - min(values)) or 1.0
+        low, high = min(values) - room, max(values) + room
+    ticks = choose_ticks(low, high) if log else tuple(each.value for each in even_ticks(low, high, 5))
+    names = (answer.question.baseline, *answer.question.environments)
+    return DotPanel(
+        title=f"{answer.question.metric}, log" if log else answer.question.metric,
+        low=low,
+        high=high,
+        log=log,
+        ticks=tuple(Tick(value=value, text=exact_number(value)) for value in ticks),
+        dots=tuple(
+            Dots(
+                name=name,
+                place=place,
+                points=tuple(point for target, point in shown if target == name),
+                joined=answer.paired,
+            )
+            for place, name in enumerate(names)
+            if any(target == name for target, _ in shown)
+        ),
+    )
 
 
 def draw_steps(answer: ImportAnswer, axis: OrderedAxis, *, title: str, label: str) -> Figure | None:

@@ -34,8 +34,8 @@ _ACROSS_TURNED: Final = LETTER * 0.68
 """Pixels to the left that a letter of a turned text takes, of wide fonts too."""
 _TALL_TURNED: Final = 5.0
 """Pixels to the left that the height of a turned text takes, less those by which it stands to the right."""
-_LETTERS_OF_LEGEND: Final = 56
-"""Of a line that has room beside its mark."""
+_LETTERS_OF_LEGEND: Final = 0.14
+"""Of a line that has room beside its mark, for each pixel of the width."""
 _EXCLUDED: Final = "excluded run"
 _FAR: Final = "run far from the median"
 _KINK: Final = "point off its curve"
@@ -253,22 +253,23 @@ def draw_legend(sheet: Sheet, foot: float) -> tuple[list[str], float]:
     return lay_legend(_legend_items(sheet), foot)
 
 
-def lay_legend(items: Sequence[tuple[str, str]], foot: float) -> tuple[list[str], float]:
+def lay_legend(items: Sequence[tuple[str, str]], foot: float, across: float = WIDTH) -> tuple[list[str], float]:
     """Marks and what they mean, each in a place of its own below `foot`; and where all ends.
 
     Args:
         items: a mark, as SVG around the origin, and its meaning.
         foot: the lowest pixel of what is above.
+        across: width of the drawing in pixels.
     """
     parts, x, y = [], 0.0, foot + 18
     for drawn, said in items:
-        lines = break_label(said, _LETTERS_OF_LEGEND).split("\n")
+        lines = break_label(said, round(_LETTERS_OF_LEGEND * across)).split("\n")
         width = 16 + max(text_box(line, 0, 0).width for line in lines)
-        if x > 0 and x + width > WIDTH:
+        if x > 0 and x + width > across:
             x, y = 0.0, y + 16
         parts.append(f'<g transform="translate({x + 5:.1f} {y - 4:.1f})">{drawn}</g>')
         parts += [text(x + 13, y + LINE * place, line) for place, line in enumerate(lines)]
-        x, y = x + width + 10 if len(lines) == 1 else float(WIDTH), y + LINE * (len(lines) - 1)
+        x, y = x + width + 10 if len(lines) == 1 else float(across), y + LINE * (len(lines) - 1)
     return parts, (y if items else foot) + 6
 
 

@@ -1,18 +1,20 @@
 """The chart of the runs themselves block by block: what lies far from the rest has a panel of its own, on one scale."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
-from typing import Any
 
 from pgstrata.model.answer import Answer
+from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.blocks.model import Figure
-from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_lines import Dot, label_environments, place_dots
-from pgstrata.report.figures.vega import INK, Spec
-from pgstrata.report.sentences.names import count
+from pgstrata.report.figures.dots import Across, DotPanel, Dots, draw_dots
+from pgstrata.report.figures.round_rows import Point
+from pgstrata.report.figures.run_lines import Dot, place_dots
+from pgstrata.report.figures.scales import Tick, exact_number
+from pgstrata.report.sentences.names import count, name_environment
 
 # A panel is split where its span is more than so many times what the runs of one environment scatter over.
 _MOST_SCATTERS = 12
@@ -21,6 +23,7 @@ _PADDING = 1.12
 _LEAST_SPAN = 0.04
 _WIDE = 8.0
 _MOST_LABELS = 5
+_HEIGHT, _HEIGHT_OF_SEVERAL = 190.0, 150.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,60 +102,51 @@ def draw_by_block(answer: Answer, cell: str, title: str) -> Figure | None:
     panels = arrange_panels(dots)
     if not panels:
         return None
-    rows = [_dot_row(answer, dot, panels) for dot in dots]
-    charts = [_block_panel(answer, cell, panels, place, max(dot.block for dot in dots)) for place in range(len(panels))]
-    own = {"scale": {"color": "independent", "shape": "independent"}}
-    chart = charts[0] if len(charts) == 1 else vega.beside(charts, columns=1, spacing=8, resolve=own)
+    drawn = [_block_panel(answer.study.plan.experiment, own, panel) for own, panel in _deal(dots, panels)]
+    across = Across(title="block", low=0.4, high=max(dot.block for dot in dots) + 0.6)
+    height = _HEIGHT if len(panels) == 1 else _HEIGHT_OF_SEVERAL
     title_of = METRICS[answer.study.plan.experiment.metric].title
-    label = f"{title_of} of {count(len(rows), 'run')} by block, on a logarithmic scale; invalid runs are crosses"
-    return vega.figure(title, label, chart, rows)
+    label = f"{title_of} of {count(len(dots), 'run')} by block, on a logarithmic scale; invalid runs are crosses"
+    return Figure(title=title, label=label, draw=partial(draw_dots, drawn, across, height=height))
 
 
-def _dot_row(answer: Answer, dot: Dot, panels: Sequence[Panel]) -> dict[str, Any]:
+def _deal(dots: Sequence[Dot], panels: Sequence[Panel]) -> Iterator[tuple[list[Dot], Panel]]:
+    """The dots of each panel; those of an environment without one are in the first."""
+    places = {name: place for place, panel in enumerate(panels) for name in panel.environments}
+    for place, panel in enumerate(panels):
+        yield [dot for dot in dots if places.get(dot.environment, 0) == place], panel
+
+
+def _block_panel(experiment: Experiment, dots: Sequence[Dot], panel: Panel) -> DotPanel:
     """Usable runs are always within their panel; a cross that is not stands at its edge with an arrow."""
-    place = next((place for place, panel in enumerate(panels) if dot.environment in panel.environments), 0)
-    panel = panels[place]
-    sign = "✕↓" if dot.value < panel.low else "✕↑" if dot.value > panel.high else "✕"
-    return {
-        "name": label_environments(answer.study.plan.experiment)[dot.environment],
-        "block": dot.block,
-        "place": round(dot.place, 4),
-        "value": float(f"{min(max(dot.value, panel.low), panel.high):.5g}"),
-        "valid": dot.valid,
-        "panel": place,
-        "sign": sign,
-    }
-
-
-def _block_panel(answer: Answer, cell: str, panels: Sequence[Panel], place: int, blocks: int) -> Spec:
-    experiment = answer.study.plan.experiment
-    panel, last = panels[place], place == len(panels) - 1
-    numbers = {"values": list(range(1, blocks + 1)), "format": "d", "grid": False, "labels": last, "ticks": last}
-    scale = {"type": "log", "domain": [panel.low, panel.high], "nice": False}
-    ticks = {"format": "~s", "values": list(panel.ticks)}
-    shared = {
-        "x": vega.number(
-            "place", title="block" if last else None, scale={"domain": [0.4, blocks + 0.6], "nice": False}, axis=numbers
+    valid = [dot for dot in dots if dot.valid]
+    blocks: dict[int, list[Point]] = {}
+    found: dict[str, list[Point]] = {dot.environment: [] for dot in dots}
+    for dot in sorted(valid, key=lambda dot: dot.place):
+        point = (dot.place, _clamp(dot.value, panel))
+        blocks.setdefault(dot.block, []).append(point)
+        found[dot.environment].append(point)
+    baseline = [dot.value for dot in valid if dot.environment == experiment.baseline]
+    return DotPanel(
+        title=f"{experiment.metric}, log",
+        low=panel.low,
+        high=panel.high,
+        log=True,
+        ticks=tuple(Tick(value=value, text=exact_number(value)) for value in panel.ticks),
+        dots=tuple(
+            Dots(name=name_environment(each, experiment), place=place, points=tuple(found[each.name]))
+            for place, each in enumerate(experiment.environments)
+            if each.name in found
         ),
-        "y": vega.number("value", title=f"{experiment.metric}, log", scale=scale, axis=ticks),
-    }
-    good, bad = (f"datum.panel === {place} && {valid}" for valid in ("datum.valid", "!datum.valid"))
-    joined = {"color": INK, "strokeWidth": 0.8, "opacity": 0.45}
-    looks = vega.by_environment(experiment, "color", "shape", legend=last)
-    layers = [
-        *_baseline_layers(answer, cell, panel, scale),
-        vega.mark("line", joined, where=good, detail=vega.name("block"), order=vega.number("place")),
-        vega.mark("point", {"filled": True, "size": 58, "opacity": 1}, where=good, **looks),
-        vega.mark("text", {"fontSize": 12, "color": INK}, where=bad, text=vega.name("sign")),
-    ]
-    return vega.layered(layers, width=vega.WHOLE, height=190 if len(panels) == 1 else 150, encoding=shared)
+        chains=tuple(map(tuple, blocks.values())),
+        level=_clamp(median(baseline), panel) if baseline and experiment.baseline in panel.environments else None,
+        signs=tuple((dot.place, _clamp(dot.value, panel), _sign(dot, panel)) for dot in dots if not dot.valid),
+    )
 
 
-def _baseline_layers(answer: Answer, cell: str, panel: Panel, scale: Spec) -> list[Spec]:
-    """The baseline's median as a line, in the panel that has it."""
-    baseline = answer.study.plan.experiment.baseline
-    runs = [dot.value for dot in place_dots(answer, cell) if dot.valid and dot.environment == baseline]
-    if not runs or baseline not in panel.environments:
-        return []
-    look = {"color": INK, "strokeDash": [3, 3], "opacity": 0.6}
-    return [vega.mark("rule", look, row={"at": median(runs)}, x=None, y=vega.number("at", scale=scale))]
+def _clamp(value: float, panel: Panel) -> float:
+    return min(max(value, panel.low), panel.high)
+
+
+def _sign(dot: Dot, panel: Panel) -> str:
+    return "✕↓" if dot.value < panel.low else "✕↑" if dot.value > panel.high else "✕"

@@ -56,6 +56,18 @@ def short_number(value: float) -> str:
     return f"{render_digits(shown / size)}{unit}"
 
 
+def exact_number(value: float) -> str:
+    """A round number for an axis that covers little, with all its digits: 12.45k, 3.125k."""
+    size, unit = next((each for each in _UNITS if abs(value) >= each[0]), (1.0, ""))
+    return f"{render_digits(value / size, 10)}{unit}"
+
+
+def signed_number(value: float) -> str:
+    """A difference on an axis: +1,000, +3, 0, -3."""
+    value = round(value, 2) + 0.0
+    return "0" if value == 0 else f"{value:+,.4g}" if abs(value) < 1000 else f"{value:+,.0f}"  # noqa: PLR2004
+
+
 def step_between(low: float, high: float, most: int) -> float:
     """The smallest of 1, 2, 2.5 or 5 times a power of ten that divides the stretch into at most so many parts."""
     rough = (high - low) / most
@@ -96,7 +108,7 @@ def change_ticks(low: float, high: float, most: int = 5) -> tuple[Tick, ...]:
         inside = _spread_out([ratio for ratio in _RATIOS if low <= ratio <= high], math.log(high / low) / (most + 1))
     else:
         inside = [1 + each.value / 100 for each in even_ticks(100 * (low - 1), 100 * (high - 1), most)]
-    return tuple(Tick(value=ratio, text=_change(ratio)) for ratio in inside)
+    return tuple(Tick(value=ratio, text=signed_number(100 * (ratio - 1))) for ratio in inside)
 
 
 def _spread_out(ratios: Sequence[float], apart: float) -> list[float]:
@@ -106,11 +118,6 @@ def _spread_out(ratios: Sequence[float], apart: float) -> list[float]:
         if all(abs(math.log(ratio / other)) >= apart for other in kept):
             kept.append(ratio)
     return sorted(kept)
-
-
-def _change(ratio: float) -> str:
-    change = round(100 * (ratio - 1), 2) + 0.0
-    return "0" if change == 0 else f"{change:+,.4g}" if abs(change) < 1000 else f"{change:+,.0f}"  # noqa: PLR2004
 
 
 def are_far_apart(tops: Sequence[float]) -> bool:

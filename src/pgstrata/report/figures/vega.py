@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from pgstrata.model.experiment import Experiment
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures.labels import LETTER
-from pgstrata.report.figures.run_lines import break_label, label_environments
+from pgstrata.report.figures.run_lines import break_label
 
 Spec = dict[str, Any]
 Row = Mapping[str, Any]
@@ -29,35 +28,42 @@ WHOLE: Final = WIDTH - 90
 """Width of a chart beside the labels of its axis."""
 NARROW: Final = 296
 """The same of a chart that a phone shows whole."""
+PHONE: Final = 380
+"""Width of a whole drawing that a phone shows."""
 # The labels of the library have another minus sign than the figures in the text.
 MINUS: Final = "replace(datum.label, '\u2212', '-')"
 # A label that `break_label` broke into lines, as an expression of the library.
 LINES: Final = "split(datum.label, '\\n')"
 # Okabe and Ito: told apart with every kind of colour vision, on white and on black.
 COLOURS: Final = (OPEN, "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#a6761d")
-_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
-_ENVIRONMENTS: Mapping[str, Sequence[Any]] = {"color": COLOURS, "shape": _SHAPES}
 _FEWEST_LETTERS: Final = 8
 """Of a line of a name below an axis."""
 _LEAST_SCALE: Final = 0.82
 """Texts of 11 px stay readable down to this scale."""
 _PADDING: Final = {"left": 14, "right": 14, "top": 4, "bottom": 4}
-# Columns of a legend by the length of the longest name in it; longer ones get a line of their own.
-_LEGEND_COLUMNS: Final = ((12, 5), (20, 4), (28, 3), (48, 2))
 
 
-def figure(title: str, label: str, chart: Spec, rows: Sequence[Row], narrow: Spec | None = None) -> Figure:
+def figure(
+    title: str, label: str, chart: Spec, rows: Sequence[Row], narrow: Spec, narrow_rows: Sequence[Row] | None = None
+) -> Figure:
     """A chart of these rows, drawn when somebody asks for it.
 
-    `narrow` is the same chart, `NARROW` wide: a page shows it on a phone and in a column.
+    `narrow` is the same chart, `NARROW` wide: a page shows it on a phone and in a column. It shows `narrow_rows` where
+    there are any.
     """
-    return Figure(title=title, label=label, draw=partial(_draw, chart, narrow, rows))
+    draw = partial(_draw, chart, rows, narrow, rows if narrow_rows is None else narrow_rows)
+    return Figure(title=title, label=label, draw=draw)
 
 
-def _draw(chart: Spec, narrow: Spec | None, rows: Sequence[Row]) -> str:
-    if narrow is None:
-        return render(chart, rows)
-    return f"{render(chart, rows, 'wide')}{render(narrow, rows, 'narrow')}"
+def _draw(wide: Spec, rows: Sequence[Row], narrow: Spec, narrow_rows: Sequence[Row]) -> str:
+    return f"{render(wide, rows, 'wide')}{render(narrow, narrow_rows, 'narrow')}"
+
+
+def panels(title: str, label: str, charts: Sequence[tuple[Spec, Sequence[Row]]]) -> Figure:
+    """Charts as wide as a phone, each with its rows, which a page places side by side where there is room."""
+    return Figure(
+        title=title, label=label, draw=lambda: "".join(render(chart, rows, "panel") for chart, rows in charts)
+    )
 
 
 def percent(ratio: float) -> float:
@@ -73,11 +79,6 @@ def rounded(value: float) -> float:
 def layered(layers: Sequence[Spec], **frame: Any) -> Spec:
     """Layers above each other that show the rows of a figure; `frame` is what they share: width, height, encoding."""
     return {"data": {"name": "rows"}, "layer": list(layers), **frame}
-
-
-def beside(charts: Sequence[Spec], *, columns: int = 2, **more: Any) -> Spec:
-    """Charts beside and below each other."""
-    return {"data": {"name": "rows"}, "concat": list(charts), "columns": columns, **more}
 
 
 def mark(kind: str, look: Spec, *, where: str = "", row: Row | None = None, **channels: Spec | None) -> Spec:
@@ -124,48 +125,13 @@ def percent_axis(**more: Any) -> Spec:
     return {"format": "+,~r", "labelExpr": f"datum.value === 0 ? '0' : {MINUS}", **more}
 
 
-def named_places(title: str, names: Sequence[str], margin: float, **axis: Any) -> Spec:
-    """The places 0, 1, ... along x with their names, in lines where they are long."""
-    letters = max(_FEWEST_LETTERS, int(WHOLE / len(names) / LETTER) - 1)
+def named_places(title: str, names: Sequence[str], margin: float, width: int = WHOLE, **axis: Any) -> Spec:
+    """The places 0, 1, ... along x with their names, in lines where they are long; `width` is that of the chart."""
+    letters = max(_FEWEST_LETTERS, int(width / len(names) / LETTER) - 1)
     lines = json.dumps([break_label(name, letters) for name in names])
     shown = {"values": list(range(len(names))), "labelExpr": f"split({lines}[datum.value], '\\n')", "grid": False}
     scale = {"domain": [-margin, len(names) - 1 + margin], "nice": False}
     return number("x", title=title, scale=scale, axis={**shown, **axis})
-
-
-def by_environment(experiment: Experiment, *channels: str, legend: bool = True) -> Spec:
-    """The colour or shape of each environment, the same in all charts, with a legend below."""
-    return by_name(list(label_environments(experiment).values()), *channels, legend=legend)
-
-
-def by_name(names: Sequence[str], *channels: str, legend: bool = True) -> Spec:
-    """The same for things of these names, in the field "name"."""
-    found = {}
-    for channel in channels:
-        scale = {"domain": names, "range": [_choose(channel, place) for place in range(len(names))]}
-        found[channel] = name("name", sort=None, scale=scale, legend=_legend(names) if legend else None)
-    return found
-
-
-def _choose(channel: str, place: int) -> Any:
-    """Shapes move on by one after each round of colours: 64 names have a pair of colour and shape each."""
-    choices = _ENVIRONMENTS[channel]
-    turn = place // len(COLOURS) if channel == "shape" else 0
-    return choices[(place + turn) % len(choices)]
-
-
-def _legend(names: Sequence[str]) -> Spec:
-    """Below the chart; names that are long get a line of their own instead of running into each other."""
-    longest = max(map(len, names))
-    columns = next((columns for limit, columns in _LEGEND_COLUMNS if longest <= limit), 1)
-    return {
-        "orient": "bottom",
-        "title": None,
-        "columns": columns,
-        "labelLimit": WIDTH - 120,
-        "labelExpr": "replace(datum.label, /\\n/g, '')",
-        "columnPadding": 18,
-    }
 
 
 # Ink is the colour of the page's text, so that charts follow a dark page.
@@ -182,7 +148,7 @@ _CONFIG = {
 }
 
 
-def render(chart: Spec, rows: Sequence[Row], look: str = "") -> str:
+def render(chart: Spec, rows: Sequence[Row], look: str) -> str:
     """A chart as SVG with these rows in the place of its data named "rows", to be put into a page as it is.
 
     `look` is its class.
@@ -216,8 +182,7 @@ def _prepare_inline(svg: str, look: str) -> str:
     the chart they are the same each time.
     """
     svg = _NOISE.sub("", _NOISE.sub("", svg))
-    named = f' class="{look}"' if look else ""
-    svg = _WIDTH.sub(lambda found: f"{found[0]}{named} {least_width(float(found[1]))}", svg, count=1)
+    svg = _WIDTH.sub(lambda found: f'{found[0]} class="{look}" {least_width(float(found[1]))}', svg, count=1)
     svg = _NUMBERS.sub(lambda found: re.sub(r"(\.\d)\d+", r"\1", found[0]), svg)
     places = {name: place for place, name in enumerate(dict.fromkeys(_CLIP.findall(svg)))}
     prefix = f"c{zlib.crc32(_CLIP.sub('', svg).encode()):x}"

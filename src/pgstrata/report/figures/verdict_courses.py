@@ -23,16 +23,17 @@ _COLOURS = {Verdict.BETTER: vega.BETTER, Verdict.WORSE: vega.WORSE, Verdict.COLL
 
 
 def draw_courses(answer: Answer, stories: Sequence[Story], title: str) -> Figure | None:
-    """One panel for each comparison; None where there is none."""
+    """One panel for each comparison, as wide as a phone; None where there is none."""
     if not stories:
         return None
     experiment = answer.study.plan.experiment
-    domains = [domain_of(story, experiment.threshold) for story in stories]
-    rows = [_row(look, place, domains[place]) for place, story in enumerate(stories) for look in story.looks]
-    panels = [_panel(experiment, story, place, domains[place]) for place, story in enumerate(stories)]
+    panels = []
+    for story in stories:
+        domain = domain_of(story, experiment.threshold)
+        panels.append((_panel(experiment, story, domain), [_row(look, domain) for look in story.looks]))
     described = (f"{_name(story.comparison, experiment)}: {describe_course(story.comparison)}" for story in stories)
     label = f"How the verdicts came about, block by block. {'; '.join(described)}"
-    return vega.figure(title, label, vega.beside(panels, spacing=26), rows)
+    return vega.panels(title, label, panels)
 
 
 def describe_course(comparison: Comparison) -> str:
@@ -47,12 +48,11 @@ def _name(comparison: Comparison, experiment: Experiment) -> str:
     return name_environment(experiment.environment(comparison.environment), experiment)
 
 
-def _row(look: Look, place: int, domain: tuple[float, float]) -> Mapping[str, Any]:
+def _row(look: Look, domain: tuple[float, float]) -> Mapping[str, Any]:
     """What is drawn of one look; a block outside the axis is an arrow at its edge."""
     change = (look.ratio - 1) * 100
     shape = "triangle-up" if change > domain[1] else "triangle-down" if change < domain[0] else "circle"
     row = {
-        "panel": place,
         "n": look.n,
         "block": vega.rounded(min(max(change, domain[0]), domain[1])),
         "shape": shape,
@@ -82,24 +82,20 @@ def domain_of(story: Story, threshold: float) -> tuple[float, float]:
 # ------------------------------------------------------------------------------------------------ one panel
 
 
-def _panel(experiment: Experiment, story: Story, place: int, domain: tuple[float, float]) -> Spec:
+def _panel(experiment: Experiment, story: Story, domain: tuple[float, float]) -> Spec:
     comparison = story.comparison
     blocks = max(comparison.planned_blocks, story.looks[-1].n)
     scale = {"domain": [0.4, blocks + 0.6], "nice": False}
     numbers = {"format": "d", "grid": False, "tickMinStep": 1, "tickCount": min(blocks, _MOST_TICKS)}
     end = {"color": INK, "strokeDash": [3, 3], "opacity": 0.7}
-    return {
-        "title": _title(comparison, experiment),
-        "width": (vega.WIDTH - 130) / 2,
-        "height": _HEIGHT,
-        "transform": [{"filter": f"datum.panel === {place}"}],
-        "encoding": {"x": vega.number("n", title="block", scale=scale, axis=numbers)},
-        "layer": [
-            *vega.threshold_band(experiment.threshold, "y"),
-            *_course(_COLOURS.get(comparison.verdict, vega.OPEN), domain),
-            *([vega.mark("rule", end, row={"n": comparison.decided_at + 0.5})] if comparison.decided_at else []),
-        ],
-    }
+    layers = [
+        *vega.threshold_band(experiment.threshold, "y"),
+        *_course(_COLOURS.get(comparison.verdict, vega.OPEN), domain),
+        *([vega.mark("rule", end, row={"n": comparison.decided_at + 0.5})] if comparison.decided_at else []),
+    ]
+    shared = {"x": vega.number("n", title="block", scale=scale, axis=numbers)}
+    title = _title(comparison, experiment)
+    return vega.layered(layers, title=title, width=vega.NARROW + 20, height=_HEIGHT, encoding=shared)
 
 
 def _title(comparison: Comparison, experiment: Experiment) -> Spec:

@@ -3,8 +3,7 @@
 The parts are few enough, named, coloured, and in one unit.
 """
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -12,7 +11,8 @@ from typing import Any, Final
 from pgstrata.model.attribution import Attribution, Contribution, Part
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_lines import break_label
+from pgstrata.report.figures.bars import BarRows, names_above, names_beside
+from pgstrata.report.figures.labels import LETTER
 from pgstrata.report.figures.vega import INK, OPEN, Row, Spec
 from pgstrata.report.sentences.causes import PART_NAMES, choose_decimals, choose_unit, half_of
 from pgstrata.units import render_duration
@@ -165,15 +165,12 @@ def _shade(colour: str, strength: float) -> str:
     return "#" + "".join(f"{round(200 + (channel - 200) * strength):02x}" for channel in channels)
 
 
-_LABELS: Final = 230
 _WORDS: Final = 210
-_STEP: Final = 27
-_BAR: Final = 0.32
-_LINE: Final = 12
+"""Pixels for the figures at the right of the bars."""
+_TOTALS: Final = 90
+"""Pixels for the total at the right of a stack."""
 # Room left and right of what is drawn, as a share of it.
 _MARGIN: Final = 0.07
-# How amounts of time stand along x.
-_TIMES: Final = {"format": "~r", "tickCount": 6, "labelExpr": vega.MINUS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +179,12 @@ class Stack:
 
     name: str
     times: tuple[TimePart, ...]
+
+
+def _x(field: str, title: str, scale: Spec, places: BarRows) -> Spec:
+    """The channel of an amount of time."""
+    axis = {"format": "~r", "tickCount": places.ticks, "labelExpr": vega.MINUS}
+    return vega.number(field, title=title, scale=scale, axis=axis)
 
 
 def draw_waterfall(attribution: Attribution, names: tuple[str, str], title: str) -> Figure:
@@ -195,72 +198,76 @@ def draw_waterfall(attribution: Attribution, names: tuple[str, str], title: str)
     parts = fold_parts(attribution)
     total = attribution.total
     size, unit = choose_unit(max(total.value, total.reference))
-    rows = _rows(attribution, parts, names, size)
-    chart = _waterfall(rows, f"time per transaction, {unit}")
-    said = "; ".join(f"{name_part(part)}: {say_difference(part)}" for part in parts)
+    steps = _steps(attribution, parts, names, size)
+    said = [row["name"] for row in steps], [row["words"] for row in steps]
+    charts = []
+    for places in (names_beside(said[0], aside=_WORDS), names_above(*said)):
+        rows = [*_place_steps(steps, places), *places.texts()]
+        charts.append((_waterfall(rows, f"time per transaction, {unit}", places), rows))
+    told = "; ".join(f"{name_part(part)}: {say_difference(part)}" for part in parts)
     label = (
         f"Time per transaction of {names[0]}, {render_duration(total.reference)}, its parts up and down, and that of "
-        f"{names[1]}, {render_duration(total.value)}. {said}"
+        f"{names[1]}, {render_duration(total.value)}. {told}"
     )
-    return vega.figure(title, label, chart, rows)
+    return vega.figure(title, label, *charts[0], *charts[1])
 
 
-def _rows(
+def _steps(
     attribution: Attribution, parts: Sequence[Contribution], names: tuple[str, str], size: float
 ) -> list[dict[str, Any]]:
+    """The reference, the parts and the environment, in units of `size` seconds."""
     total = attribution.total
-    rows = [_end(0, names[0], total.reference, size)]
+    rows = [_end(names[0], total.reference, size)]
     level = total.reference
-    for place, part in enumerate(parts, 1):
+    for part in parts:
         start, level = level, level + part.difference
-        row: dict[str, Any] = {"kind": "part", "y": place, "name": name_part(part), "words": say_difference(part)}
+        row: dict[str, Any] = {"kind": "part", "name": name_part(part), "words": say_difference(part)}
         row |= {"from": start / size, "to": level / size}
         row |= {"colour": colour_of(part.part, part.event), "opacity": 0.9 if part.resolved else PALE}
         if part.interval is not None:
             row |= {"low": (start + part.interval.low) / size, "high": (start + part.interval.high) / size}
         rows.append(row)
-    rows.append(_end(len(parts) + 1, names[1], total.value, size))
-    air = _air(names[0])
-    for row in rows:
-        row["y"] += air * (row["y"] > 0)
-        row |= {"above": row["y"] - _BAR, "below": row["y"] + _BAR}
+    return [*rows, _end(names[1], total.value, size)]
+
+
+def _end(name: str, seconds: float, size: float) -> dict[str, Any]:
+    at = seconds / size
+    return {"kind": "end", "name": name, "from": at, "to": at, "words": render_duration(seconds)}
+
+
+def _place_steps(steps: Sequence[Row], places: BarRows) -> list[dict[str, Any]]:
+    """With their pixels; `next` is where the bar of the next row begins."""
+    rows = [{**row, **places.fields(place)} for place, row in enumerate(steps)]
     for row, after in pairwise(rows):
         row["next"] = after["above"]
     return rows
 
 
-def _air(name: str) -> float:
-    """Rows between the first one and the next, so that a name of several lines, which begin beside it, has room."""
-    return max(0.0, _LINE * (len(break_label(name).split("\n")) + 0.5) / _STEP - 1)
-
-
-def _end(place: int, name: str, seconds: float, size: float) -> dict[str, Any]:
-    at = seconds / size
-    return {"kind": "end", "y": place, "name": name, "from": at, "to": at, "words": render_duration(seconds)}
-
-
-def _waterfall(rows: Sequence[Row], title: str) -> Spec:
+def _waterfall(rows: Sequence[Row], title: str, places: BarRows) -> Spec:
     ends = [row[field] for row in rows for field in ("from", "to", "low", "high") if field in row]
     margin = _MARGIN * (max(ends) - min(ends)) or abs(ends[0]) * _MARGIN or 1.0
     scale = {"domain": [min(ends) - margin, max(ends) + margin], "nice": False, "zero": False}
-    width = vega.WIDTH - _LABELS - _WORDS
 
     def x(field: str) -> Spec:
-        return vega.number(field, title=title, scale=scale, axis=_TIMES)
+        return _x(field, title, scale, places)
 
-    bar: Spec = {"y": _y(rows, "above"), "y2": {"field": "below"}}
+    y, bar = places.y("y"), {"y": places.y("above"), "y2": {"field": "below"}}
     colours = {"color": vega.name("colour", scale=None), "opacity": vega.number("opacity", scale=None)}
     step = {"color": INK, "strokeWidth": 1, "opacity": 0.45}
-    words = {"align": "left", "color": INK, "baseline": "middle"}
     is_part, not_last, is_end = "datum.kind === 'part'", "isValid(datum.next)", "datum.kind === 'end'"
     layers = [
         vega.mark("bar", {"cornerRadius": 1.5}, where=is_part, x=x("from"), x2={"field": "to"}, **bar, **colours),
-        vega.mark("rule", step, where=not_last, x=x("to"), y=_y(rows, "below"), y2={"field": "next"}),
-        *_whiskers(x, _y(rows, "y")),
+        vega.mark("rule", step, where=not_last, x=x("to"), y=places.y("below"), y2={"field": "next"}),
+        *_whiskers(x, y),
         vega.mark("rule", {"color": INK, "strokeWidth": 3}, where=is_end, x=x("to"), **bar),
-        vega.mark("text", words, x={"value": width + 12}, y=_y(rows, "y"), text={"field": "words"}),
+        *(places.say() or [_figures_at_the_right(places.width, y)]),
     ]
-    return vega.layered(layers, width=width, height=(rows[-1]["y"] + 1) * _STEP)
+    return vega.layered(layers, width=places.width, height=places.height)
+
+
+def _figures_at_the_right(width: float, y: Spec) -> Spec:
+    look = {"align": "left", "color": INK, "baseline": "middle"}
+    return vega.mark("text", look, x={"value": width + 12}, y=y, text={"field": "words"})
 
 
 def _whiskers(x: Callable[[str], Spec], y: Spec) -> list[Spec]:
@@ -270,44 +277,32 @@ def _whiskers(x: Callable[[str], Spec], y: Spec) -> list[Spec]:
     return [line, *(vega.mark("tick", tick, where=known, x=x(field), y=y) for field in ("low", "high"))]
 
 
-def _y(rows: Sequence[Row], field: str) -> Spec:
-    """Rows from above, with their names in lines; as JSON they end no string of the expression."""
-    names = json.dumps({f"{row['y']:g}": break_label(row["name"]) for row in rows})
-    axis = {
-        "title": None,
-        "values": [float(f"{row['y']:g}") for row in rows],
-        "labelExpr": f"split({names}[datum.value], '\\n')",
-        "grid": False,
-        "ticks": False,
-        "domain": False,
-        "labelLimit": _LABELS,
-        "labelPadding": 8,
-        "labelLineHeight": _LINE,
-        # each row keeps its name
-        "labelOverlap": False,
-    }
-    scale = {"domain": [rows[-1]["y"] + 0.5, -0.5], "nice": False, "zero": False}
-    return vega.number(field, scale=scale, axis=axis)
-
-
 def draw_stacks(stacks: Sequence[Stack], title: str) -> Figure:
     """The time per transaction of each level, one bar each, in its parts; what is below zero lies left of it."""
-    size, unit = choose_unit(max(sum(each.seconds for each in stack.times) for stack in stacks))
-    rows = []
+    totals = [sum(each.seconds for each in stack.times) for stack in stacks]
+    size, unit = choose_unit(max(totals))
+    legend = legend_of([each for stack in stacks for each in stack.times])
+    names = [stack.name for stack in stacks]
+    charts = []
+    for places in (names_beside(names, aside=_TOTALS), names_above(names, [*map(render_duration, totals)])):
+        rows = [*_bars(stacks, size, places), *places.texts()]
+        charts.append((_stacked(rows, legend, f"time per transaction, {unit}", places), rows))
+    label = "; ".join(_say_stack(stack) for stack in stacks)
+    return vega.figure(title, f"Time per transaction by what it was spent on. {label}", *charts[0], *charts[1])
+
+
+def _bars(stacks: Sequence[Stack], size: float, places: BarRows) -> Iterator[dict[str, Any]]:
+    """The parts of each bar, and its total at its end."""
     for place, stack in enumerate(stacks):
-        total = sum(each.seconds for each in stack.times)
-        bar = {"kind": "part", "y": place, "above": place - _BAR, "below": place + _BAR}
+        at = places.fields(place)
         up = down = 0.0
         for each in stack.times:
             start = up if each.seconds >= 0 else down
             end = start + each.seconds
             up, down = (end, down) if each.seconds >= 0 else (up, end)
-            rows.append({**bar, "part": each.name, "from": start / size, "to": end / size})
-        rows.append({"kind": "total", "y": place, "to": up / size, "words": render_duration(total)})
-    legend = legend_of([each for stack in stacks for each in stack.times])
-    chart = _stacked(stacks, rows, legend, f"time per transaction, {unit}")
-    label = "; ".join(_say_stack(stack) for stack in stacks)
-    return vega.figure(title, f"Time per transaction by what it was spent on. {label}", chart, rows)
+            yield {"kind": "part", **at, "part": each.name, "from": start / size, "to": end / size}
+        total = sum(each.seconds for each in stack.times)
+        yield {"kind": "total", **at, "to": up / size, "words": render_duration(total)}
 
 
 def _say_stack(stack: Stack) -> str:
@@ -315,21 +310,21 @@ def _say_stack(stack: Stack) -> str:
     return f"{stack.name}: {parts}"
 
 
-def _stacked(stacks: Sequence[Stack], rows: Sequence[Row], legend: Mapping[str, str], title: str) -> Spec:
+def _stacked(rows: Sequence[Row], legend: Mapping[str, str], title: str, places: BarRows) -> Spec:
     ends = [row[name] for row in rows for name in ("from", "to") if name in row]
-    named = [{"y": place, "name": stack.name} for place, stack in enumerate(stacks)]
     scale = {"domain": [min(0.0, *ends), max(ends)], "nice": True}
-    start, end = (vega.number(field, title=title, scale=scale, axis=_TIMES) for field in ("from", "to"))
-    below = {"orient": "bottom", "title": None, "columns": 4, "columnPadding": 18, "labelLimit": 190}
+    start, end = (_x(field, title, scale, places) for field in ("from", "to"))
+    # as many columns as the longest name leaves room for
+    room = places.width if places.tops else vega.WIDTH
+    columns = max(1, min(4, int(room / (30 + LETTER * max(map(len, legend), default=1)))))
+    below = {"orient": "bottom", "title": None, "columns": columns, "columnPadding": 18, "labelLimit": 280}
     parts = {"domain": list(legend), "range": list(legend.values())}
-    bar: Spec = {"x": start, "x2": {"field": "to"}, "y": _y(named, "above"), "y2": {"field": "below"}}
+    bar: Spec = {"x": start, "x2": {"field": "to"}, "y": places.y("above"), "y2": {"field": "below"}}
     colour = vega.name("part", sort=None, scale=parts, legend=below)
     words = {"align": "left", "dx": 6, "color": INK, "baseline": "middle"}
+    total = vega.mark("text", words, where="datum.kind === 'total'", x=end, y=places.y("y"), text={"field": "words"})
     layers = [
         vega.mark("bar", {"stroke": INK, "strokeWidth": 0.3}, where="datum.kind === 'part'", **bar, color=colour),
-        vega.mark("text", words, where="datum.kind === 'total'", x=end, y=_y(named, "y"), text={"field": "words"}),
+        *(places.say() or [total]),
     ]
-    lines = max(len(break_label(stack.name).split("\n")) for stack in stacks)
-    return vega.layered(
-        layers, width=vega.WIDTH - _LABELS - 90, height=len(stacks) * max(_STEP + 3, _LINE * (lines + 1))
-    )
+    return vega.layered(layers, width=places.width, height=places.height)

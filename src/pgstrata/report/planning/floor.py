@@ -111,7 +111,7 @@ def say_measured(plan: Plan, floor: Floor) -> str:
     made = f"{floor.differences} differences of {say_source(floor)}"
     head = f"{name_floor(floor)} ({METRICS[floor.metric].title}, {floor.design}): {size} from {made}"
     if floor.doubt:
-        return f"{head}; it is not relied upon: {say_reason(floor.doubt)}"
+        return f"{head}; it is not used: {say_reason(floor.doubt)}"
     few, many = (render_effect(sensitivity_with(plan, floor, blocks).effect) for blocks in (_FEW_BLOCKS, HORIZON))
     return f"{head}; {_FEW_BLOCKS} blocks see differences from {few} on, {HORIZON} from {many} on"
 

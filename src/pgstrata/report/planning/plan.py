@@ -111,7 +111,7 @@ def _shared(each: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 def _cell(plan: Plan, cell: Cell) -> str:
     warmup = "" if cell.warmup is None else f", {render_duration(cell.warmup)} of warm-up"
-    design = plan.design(cell.identity).describe(cell.run)
+    design = plan.design(cell.identity).describe(cell.run, plan.experiment.environments)
     ends = f"{render_count(cell.clients, 'client')} on {render_count(cell.threads, 'thread')}"
     parts = [f"{cell.identity}: {cell.size}, {ends}, {cell.protocol}, {design}{warmup}"]
     if cell.rate is not None:
@@ -141,7 +141,8 @@ def _order(plan: Plan) -> Iterator[str]:
     for cell in plan.experiment.cells:
         design = plan.design(cell.identity)
         free = "" if design.free_because is None else f"; sessions free: {say_reason(design.free_because)}"
-        yield f"  {cell.identity}: {design.describe(cell.run)} ({say_why_so(design)}{free})"
+        described = design.describe(cell.run, plan.experiment.environments)
+        yield f"  {cell.identity}: {described} ({say_why_so(design)}{free})"
     yield f"  reset = {plan.experiment.reset}: before every run, in all environments"
     if not plan.blocks:
         return
@@ -216,7 +217,7 @@ def _doubts(plan: Plan) -> Iterator[str]:
     for floor in sorted(plan.floors.values(), key=_is_together):
         if floor.doubt and not (_is_together(floor) and floor.doubt in told):
             name = "all cells together" if _is_together(floor) else floor.cell
-            yield f"the noise floor of {name} is not relied upon: {say_reason(floor.doubt)}"
+            yield f"the noise floor of {name} is not used: {say_reason(floor.doubt)}"
             told.add(floor.doubt)
 
 

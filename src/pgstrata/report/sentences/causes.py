@@ -1,6 +1,6 @@
 """Why environments differ: where the time of a transaction went, in sentences, and how its parts are named."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, assert_never
 
 from pgstrata.diagnosis.attribution import FEWEST_BLOCKS
@@ -9,6 +9,7 @@ from pgstrata.model.answer import Answer, Verdict
 from pgstrata.model.attribution import (
     Attribution,
     Contribution,
+    LevelAccount,
     Method,
     Obstacle,
     Part,
@@ -19,7 +20,7 @@ from pgstrata.model.attribution import (
 from pgstrata.model.metrics import METRICS, TPS
 from pgstrata.report.sentences.names import count, name_environment, name_where
 from pgstrata.report.sentences.reasons import say_reason
-from pgstrata.units import Unit, render_bytes, render_value
+from pgstrata.units import Unit, render_bytes, render_duration, render_value, shorten
 
 PART_NAMES: Final = {
     Part.CLIENT: "client and network",
@@ -58,8 +59,7 @@ def name_row(item: Contribution) -> str:
 
 def name_query(text: str, width: int = _QUERY_WIDTH) -> str:
     """A statement in one line of so many characters; what cannot be printed is a question mark."""
-    line = readable(text).rstrip("; ")
-    return line if len(line) <= width else f"{line[: width - 3].rstrip()}..."
+    return shorten(readable(text).rstrip("; "), width)
 
 
 def readable(text: str) -> str:
@@ -209,6 +209,27 @@ def cause_sentences(answer: Answer) -> list[str]:
                 f"{render_change(item.causes[0], size)} of {render_change(item.total, size)} {unit} per transaction"
             )
     return texts[:_MOST_SAID]
+
+
+def say_levels(accounts: Mapping[str, LevelAccount]) -> str:
+    """How the time of a transaction changes from the first level to the last, and in which part most.
+
+    `accounts` are by level, in their order; they are means, without intervals.
+    """
+    levels = list(accounts.items())
+    (first, before), (last, after) = levels[0], levels[-1]
+    old, new = ({(row.part, row.event): row.seconds for row in each.account.rows} for each in (before, after))
+    changes = {key: new.get(key, 0.0) - old.get(key, 0.0) for key in (*old, *new)}
+    head = (
+        f"A transaction takes {render_duration(before.account.seconds)} with {first} and "
+        f"{render_duration(after.account.seconds)} with {last}"
+    )
+    if not changes:
+        return f"{head}."
+    part, event = max(changes, key=lambda key: abs(changes[key]))
+    most, sign = changes[part, event], "-" if changes[part, event] < 0 else "+"
+    name = readable(event) or PART_NAMES[part]
+    return f"{head}. The part that changes most is {name}: {sign}{render_duration(abs(most))}."
 
 
 def say_missing(answer: Answer, item: Unattributed) -> str:

@@ -154,7 +154,8 @@ def say_case(case: Case) -> str:
         case Verdict.INCONCLUSIVE:
             return say_figures(case, f"{case.name} and {case.base} cannot be told apart", found, note=" (inconclusive)")
         case Verdict.UNSTABLE:
-            text = f"{case.name} is unstable{say_on(places(case))}, no single percentage describes it ({_blocks(case)})"
+            where, blocks = say_on(places(case)), _blocks(case)
+            text = f"{case.name} is unstable{where}, and no single percentage describes it ({blocks})"
             return f"{text}: {case.why}" if case.why else text
         case Verdict.COLLAPSED:
             return f"{case.name} collapsed{say_on(places(case))}: {case.why}"

@@ -61,6 +61,11 @@ def sum_up_doubts(answer: Answer) -> tuple[SummedUp, ...]:
 def _sum_up(answer: Answer, code: str, texts: Sequence[str]) -> SummedUp:
     if code == _SUSPECT and (text := _say_suspects(answer)):
         return SummedUp(_begin(text), tuple(texts))
+    return sum_up_kind(code, texts)
+
+
+def sum_up_kind(code: str, texts: Sequence[str]) -> SummedUp:
+    """One sentence for all doubts of a kind, whose own sentences are its cases."""
     if len(texts) == 1:
         return SummedUp(texts[0])
     said = _begin(_OF_KINDS.get(code, "").format(number=len(texts)))

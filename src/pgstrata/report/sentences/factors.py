@@ -24,7 +24,7 @@ from pgstrata.report.sentences.verdicts import (
     verdict_label,
 )
 from pgstrata.stats.ordered import LEVEL
-from pgstrata.units import render_percent_change
+from pgstrata.units import render_names, render_percent_change
 
 _MOST_NAMED: Final = 4
 # Two levels alone are told where they differ by so much from the step, and by more than half of it.
@@ -86,8 +86,7 @@ def say_out_of_reach(axis: OrderedAxis) -> str:
     """At which levels so few values could not show a step; empty where they could at all."""
     if not axis.out_of_reach:
         return ""
-    left = len(axis.out_of_reach) - _MOST_NAMED
-    named = ", ".join(axis.out_of_reach[:_MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
+    named = render_names(axis.out_of_reach, _MOST_NAMED)
     return f"; too few values to show a step at {named} alone"
 
 

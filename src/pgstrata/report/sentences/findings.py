@@ -6,7 +6,7 @@ from typing import Final, assert_never
 from pgstrata.model import doubts
 from pgstrata.report.sentences.names import count
 from pgstrata.report.sentences.reasons import say_reason
-from pgstrata.units import render_apart, render_bytes, render_duration, render_percent_change
+from pgstrata.units import render_apart, render_bytes, render_duration, render_names, render_percent_change
 
 _LONGEST_VALUE: Final = 60
 _CONTEXT: Final = 20
@@ -38,7 +38,7 @@ _NAMED: Final = {
     "cells_left_out": "without the cells in which the baseline collapsed: {names}",
     "checkpoint_free": "checkpoint-free: no run of {names} contained a checkpoint, so that neither its writes nor the "
     "full-page images after it are in the figures",
-    "clock_source": "the clock source is {names}: each look at the clock is a system call, in client and server",
+    "clock_source": "the clock source is {names}: each reading of the clock is a system call, in client and server",
     "collapsed_cells": "{of} collapsed in {number}: {names}",
     "cpu_governor": "the CPU's frequency governor is {names}: light load may run at a lower frequency than heavy load",
     "cut_cycles": "fewer than two checkpoint cycles in runs of {names}: the figures depend on where in a cycle a run "
@@ -54,7 +54,8 @@ _NAMED: Final = {
     "repeated_environments": "{both} have the same values in every cell, digit for digit: two measurements hardly ever "
     "agree like that, and one may be a copy of the other",
     "these_instances": "the answer is about running instances ({both}), not about all starts of such servers: they "
-    "were never restarted, so that a lasting difference between two starts is in every block",
+    "were never restarted, so that a lasting difference between two starts is in every block. A command in [restart] "
+    "would restart them before each run",
     "these_machines": "the answer is about these machines ({both}), not about machines like them: one of each was "
     "measured, and its network path from the client is part of the difference",
     "turns_contradicted": "the time stamps contradict the blocks: all runs of {some} were measured before, or after, "
@@ -295,8 +296,7 @@ def _say_left_out(doubt: doubts.BlocksLeftOut) -> str:
 
 
 def _name_some(names: Sequence[str]) -> str:
-    left = len(names) - _MOST_NAMED
-    return f"{', '.join(names[:_MOST_NAMED])}{f' and {left:,} more' if left > 0 else ''}"
+    return render_names(names, _MOST_NAMED)
 
 
 def _say_builds(doubt: doubts.BuildsDiffer) -> str:

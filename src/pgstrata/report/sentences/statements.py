@@ -34,7 +34,7 @@ def _say(answer: Answer, cell: str, environment: str, shifts: Sequence[Statement
     if same := _number(shifts, Verdict.EQUIVALENT, Verdict.NEGLIGIBLE):
         said.append(f"no difference larger than {threshold} in {same}")
     if open_ones := _number(shifts, Verdict.INCONCLUSIVE, Verdict.INSUFFICIENT, Verdict.UNSTABLE, Verdict.COLLAPSED):
-        said.append(f"cannot tell of {open_ones}")
+        said.append(f"cannot tell for {open_ones}")
     return f"{name}{where}, {count(len(shifts), 'statement')} one by one: {'; '.join(said)}"
 
 

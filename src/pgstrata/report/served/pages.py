@@ -13,6 +13,7 @@ from pgstrata.model.listing import Listed, ListedKind, ListedState, Listing
 from pgstrata.report.commands.listing import listing_notes, say_environments, say_state
 from pgstrata.report.sentences.causes import readable
 from pgstrata.report.sentences.names import count
+from pgstrata.units import shorten
 
 _POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>\n?')
 _BODY: Final = "<body>\n"
@@ -139,8 +140,7 @@ def _compared(entry: Listed) -> str:
 
 
 def _short(text: str) -> str:
-    text = readable(text)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return shorten(readable(text), _LONGEST)
 
 
 def _waiting(found: Listing, waiting: int) -> Iterator[str]:
@@ -149,4 +149,4 @@ def _waiting(found: Listing, waiting: int) -> Iterator[str]:
     running: Sequence[Listed] = [each for each in found.entries if each.state is ListedState.RUNNING]
     measured = any(each.kind is ListedKind.STUDY for each in running)
     said = "once no study is measured here any more" if measured else "one after the other"
-    yield f"Not looked for yet: {count(waiting, 'answer')} of studies. They are looked for {said}."
+    yield f"Not computed yet: {count(waiting, 'answer')} of studies. They are computed {said}."
