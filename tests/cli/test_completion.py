@@ -84,8 +84,7 @@ def test_an_assignment_is_completed_level_by_level(place):
     assert offered(place, "try nonsense=") == []
 
 
-def test_axes_of_the_study_on_the_command_line_are_offered(place):
-    question = """
+QUESTION = """
 question = "Which?"
 blocks = 2
 [factors]
@@ -97,7 +96,10 @@ scale = 1
 clients = [1, 2]
 run = "1s"
 """
-    write_study(place, question, lambda plan, run: None)
+
+
+def test_axes_of_the_study_on_the_command_line_are_offered(place):
+    write_study(place, QUESTION, lambda plan, run: None)
     assert offered(place, "report study --along ") == ["server", "work_mem", "clients"]
     assert offered(place, "report --along th") == ["thp"]
     assert offered(place, "report study --along clients --along s") == ["server"]
@@ -108,12 +110,48 @@ run = "1s"
     assert offered(place, "report study --along ") == []
 
 
+def test_levels_of_the_study_on_the_command_line_are_offered(place):
+    write_study(place, QUESTION, lambda plan, run: None)
+    assert offered(place, "show study --filter ") == ["server=", "work_mem=", "workload=", "scale=", "clients="]
+    assert offered(place, "show study --filter server=") == ["server=16", "server=18"]
+    assert offered(place, "show study --filter work_mem=8MB,") == ["work_mem=8MB,4MB", "work_mem=8MB,16MB"]
+    assert offered(place, "show study --filter pages=") == []
+    assert offered(place, "show study --by w") == ["work_mem", "workload"]
+    filtered = ("pgstrata", "show", "study", "--filter", "server", "=")
+    assert offered_in_bash(place, *filtered, "1") == ["16", "18"]
+    assert offered_in_bash(place, *filtered, "16,") == ["16,18"]
+    assert offered_in_bash(place, "pgstrata", "show", "study", "--filter", "=", "server", "=", "1") == ["16", "18"]
+    assert offered(place, "show nowhere --filter pages=2") == ["pages=2MB"]
+    assert "clients" in offered(place, "show nowhere --by ")
+    (place / "study/plan.json").write_text("{")
+    assert offered(place, "show study --filter server=") == []
+    assert offered(place, "show study --by ") == []
+
+
+def test_environments_and_cells_of_the_study_on_the_command_line_are_offered(place):
+    plan = write_study(place, QUESTION, lambda plan, run: None)
+    names = [each.name for each in plan.experiment.environments]
+    assert offered(place, "explain study --environment ") == names
+    assert offered(place, "explain study --environment x --against ") == names
+    assert offered(place, "explain study --cell select") == [cell.identity for cell in plan.experiment.cells]
+    assert offered(place, "explain prod --environment ") == []
+
+
+def test_words_that_an_option_takes_are_offered(place):
+    assert offered(place, "show --sort ") == ["effect", "name", "cell"]
+    assert offered(place, "show --format m") == ["markdown"]
+
+
 def test_bash_gets_only_what_follows_its_own_break_of_the_word(place):
     assert offered_in_bash(place, "pgstrata", "try", "pages", "=") == ["4kB", "2MB", "1GB"]
     assert offered_in_bash(place, "pgstrata", "try", "pages", "=", "2MB,4") == ["2MB,4kB"]
     assert offered_in_bash(place, "pgstrata", "try", "server", "=", "16,maven", ":", "9") == ["9.6"]
     assert offered_in_bash(place, "pgstrata", "servers", "fetch", "maven", ":", "9") == ["9.6"]
     assert offered_in_bash(place, "pgstrata", "show", "studies/o") == ["studies/one"]
+    assert offered_in_bash(place, "pgstrata", "gate", "x", "--metric", "=", "latency_p95") == ["latency_p95"]
+    assert offered_in_bash(place, "pgstrata", "try", "pages", "=", "2MB", "--workload", "oltp-p") == [
+        "oltp-point-select"
+    ]
 
 
 @pytest.mark.parametrize("factor", _LEVELS)

@@ -159,10 +159,31 @@ def test_a_merged_study_is_reported_and_judged(merged):
     assert "use it with a single part" in pgstrata(merged, "show", "all", "--pairs").stderr
 
 
+def test_the_page_of_a_merged_study_begins_with_a_matrix_and_has_its_charts_and_figures(merged):
+    said = run(merged, "report", "all", "-o", "again.html", "--charts", "charts")
+    assert said == "report: again.html\ncharts: charts\n"
+    assert {file.suffix for file in (merged / "charts").iterdir()} == {".svg", ".png"}
+    answer = (merged / "again.html").read_text().split("</header>")[0]
+    assert '<table class="matrix"' in answer
+    assert [f'<th scope="col">{part}</th>' in answer for part in ("a", "bb", "ccc", "big")] == [True] * 4
+    lines = run(merged, "show", "all", "--format", "csv").splitlines()
+    assert lines[0].startswith("kind,part,environment,reference,cell,metric,")
+    assert [line.split(",")[1] for line in lines if line.startswith("comparison,")] == ["a", "bb", "ccc", "big"]
+    assert any(line.startswith("difference between parts,big,pg18,a,") for line in lines)
+
+
 def test_each_part_is_still_a_study(merged):
     run(merged, "reparse", "a")
     ours, theirs = (json.loads(run(merged, "show", study, "--json")) for study in ("a", "all/parts/a"))
     assert ours == theirs
+
+
+@pytest.mark.parametrize("command", ["bundle", "export", "reparse"])
+def test_what_takes_a_single_study_says_so_of_a_merged_one(merged, command):
+    done = pgstrata(merged, command, "all")
+    assert done.returncode == 1
+    assert "this is a merged study" in done.stderr
+    assert "name one of its parts: " in done.stderr
 
 
 def test_bundles_can_be_merged(place):

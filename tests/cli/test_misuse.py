@@ -16,6 +16,7 @@ def place(tmp_path):
     (tmp_path / "good.toml").write_text(GOOD)
     (tmp_path / "empty.toml").touch()
     (tmp_path / "utf16.toml").write_bytes(GOOD.encode("utf-16"))
+    (tmp_path / "binary.toml").write_bytes(bytes(range(256)))
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to("loop")
     return tmp_path
@@ -52,10 +53,24 @@ def place(tmp_path):
         ),
         ("show nowhere", 1, "there is no study here\n  -> give the folder"),
         ("show good.toml", 1, "there is no study here"),
+        ("shwo study", 2, "No such command 'shwo'. Did you mean 'show'?"),
+        (
+            "try server=16",
+            2,
+            "nothing varies: server with one level only\n  -> write two levels, such as server=16,18; or ",
+        ),
+        ("run binary.toml", 2, "binary.toml: the file is not UTF-8"),
+        ("export nowhere", 2, "nowhere: there is no such file or folder\n  -> give a file of results, or a folder"),
+        (
+            "explain nowhere",
+            1,
+            "-> give one that `pgstrata list` finds, or record one: pgstrata watch DSN --archive DIR",
+        ),
         ("report folder", 1, "there is no study here"),
         ("reparse folder", 1, "there is no study here"),
         ("servers fetch 99", 2, "'99' cannot be fetched\n  -> use one of embedded"),
-        ("servers check ./x", 2, "'./x' is not a server that can be checked\n  -> use embedded"),
+        ("servers check ./x", 2, "the folder of an installed server must be an absolute path"),
+        ("servers check embeded", 2, "'embeded' is not a server\n  -> did you mean 'embedded'?"),
         ("servers check prefix:/nowhere/at/all", 2, "there is no bin/postgres"),
         ("watch host=x --archive a --listen 0.0.0.0:9790", 2, "--listen: other machines can reach 0.0.0.0:9790"),
         ("watch host=x --archive a --listen 9790", 2, "--listen: '9790' is not an address to listen at\n  -> write"),
@@ -155,6 +170,14 @@ def test_a_study_without_runs_can_be_looked_at(place, study, arguments):
     done = pgstrata(place, *arguments.split())
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+@pytest.mark.parametrize("inside", ["plan.json", "evidence", "evidence/b01/x"])
+def test_what_lies_within_a_study_leads_to_it(place, study, inside):
+    (study / "evidence/b01/x").mkdir(parents=True, exist_ok=True)
+    done = pgstrata(place, "show", study / inside)
+    assert done.returncode == 1
+    assert f"there is no study here\n  -> this is a part of a study: give its whole folder, {study}\n" in done.stderr
 
 
 def test_a_format_that_does_not_exist_is_refused(place, study):

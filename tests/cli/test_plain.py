@@ -32,6 +32,12 @@ def test_only_styles_of_its_own_output_pass_and_no_text_is_hidden_or_turned_roun
     assert printed("a\udcffb") == "a?b"
 
 
+def test_what_the_encoding_of_a_terminal_lacks_becomes_a_question_mark():
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    print("±3 % ▁", file=make_plain(stream), end="", flush=True)
+    assert stream.buffer.getvalue() == "±3 % ?".encode("latin-1")
+
+
 def test_lines_are_written_as_plainly():
     stream = io.StringIO()
     make_plain(stream).writelines(["a\x1b]0;t\x07\n", "b\n"])

@@ -33,6 +33,15 @@ def test_no_command_repeats_the_password_of_a_connection_string(tmp_path, words,
     assert "geheim" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("group", [(), ("servers",), ("host",), ("workload",), ("vm",)])
+def test_the_list_of_commands_breaks_no_sentence_off(tmp_path, group):
+    done = program.run_here(tmp_path, {"COLUMNS": "80"}, *group, "--help")
+    assert done.returncode == 0
+    listed = done.stdout.split("Commands:\n")[1]
+    assert "..." not in listed
+    assert all(line.endswith(".") for line in listed.splitlines() if line)
+
+
 @pytest.mark.parametrize("pipe", ["asked.toml", "script.sql"])
 def test_a_plan_waits_for_no_pipe(tmp_path, pipe):
     (tmp_path / "asked.toml").write_text(

@@ -1,6 +1,7 @@
 """The screen of a running experiment: it fits, says how things stand, and groups what is doubtful."""
 
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -34,6 +35,19 @@ def screen(*events):
 def test_it_says_what_runs_how_far_it_is_and_how_long_it_takes_at_most():
     made = screen(finished(3), Event(kind=EventKind.STEP, run="b02/18/select-only", text="warmup"))
     assert made.lines(80, 24) == ["3 of at most 40 runs · at most 1 min 30 s left", "b02/18/select-only · warmup"]
+
+
+@pytest.mark.parametrize(
+    ("left", "budget", "said"),
+    [
+        (90.0, None, "at most 1 min 30 s left"),
+        (90.0, 300.0, "at most 1 min 30 s left · budget: 5 min left"),
+        (90.0, 90.0, "budget: 1 min 30 s left"),
+    ],
+)
+def test_the_budget_stands_beside_the_time_and_alone_where_it_ends_first(left, budget, said):
+    event = replace(finished(3), seconds_left=left, budget_left=budget)
+    assert screen(event).lines(80, 24)[0] == f"3 of at most 40 runs · {said}"
 
 
 def test_throughput_is_drawn_second_by_second_and_begins_anew_with_each_run():
@@ -71,6 +85,18 @@ def test_it_fits_however_much_there_is_to_say(columns, rows):
 def test_where_not_all_fit_those_that_are_open_are_shown():
     made = screen(Event(kind=EventKind.STANDINGS, standings=(*[DECIDED] * 20, OPEN)))
     assert any(line.startswith("18 ") for line in made.lines(80, 8))
+
+
+def test_lines_that_a_narrower_terminal_has_wrapped_are_erased_whole(monkeypatch):
+    sizes = iter([(80, 24), (30, 24)])
+    monkeypatch.setattr("pgstrata.cli.progress._size", lambda _: next(sizes))
+    stream = io.StringIO()
+    sink = TerminalSink(make_plain(stream))
+    sink.emit(finished(1))
+    head, doing, _ = stream.getvalue().split("\n")
+    assert (30 < len(head.rpartition("\x1b[0J")[2]) <= 60, doing) == (True, "preparing")
+    sink.emit(finished(2))
+    assert stream.getvalue().count("\x1b[3A") == 1
 
 
 def test_on_a_terminal_only_what_has_to_stay_scrolls_by():

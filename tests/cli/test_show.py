@@ -124,8 +124,8 @@ def test_some_of_the_comparisons_are_shown_as_a_matrix_or_a_list(place):
     [
         (["--filter", "server=19"], "allowed: the levels 16, 17, 18"),
         (["--filter", "sever=17"], "did you mean 'server'?"),
-        (["--by", "server", "--json"], "leave out --why, --pairs and --json"),
-        (["--sort", "effect", "--why"], "leave out --why, --pairs and --json"),
+        (["--by", "server", "--json"], "leave out --why, --pairs, --json and --format csv"),
+        (["--sort", "effect", "--why"], "leave out --why, --pairs, --json and --format csv"),
         (["--by", "server", "--sort", "effect"], "give one of them"),
     ],
 )

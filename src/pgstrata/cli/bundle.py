@@ -24,7 +24,7 @@ def bundle(
         typer.Option("--hide", metavar="WORD", help="With --anonymous: replace this word, too (repeatable)."),
     ] = None,
 ) -> None:
-    """Write a study into one file that can be sent.
+    """Pack a study into one file.
 
     The file is checked completely when it is opened, and gives the same verdicts. `show`, `report` and `gate` take it
     as they take a folder.
@@ -50,7 +50,7 @@ def unbundle(
         ),
     ] = None,
 ) -> None:
-    """Check a bundle and unpack it into a study's folder.
+    """Check a bundle, and unpack it into a folder.
 
     Exit code 2: the bundle was altered, or is not signed as asked for; then nothing of it is left behind.
     """

@@ -5,14 +5,16 @@ the shell completes names of files by itself.
 """
 
 import os
-import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
+
+if TYPE_CHECKING:
+    from pgstrata.model.experiment import Experiment
 
 _DEPTH: Final = 2
 _MOST_FILES: Final = 2_000
@@ -35,7 +37,30 @@ _SETTINGS: Final = (
 """Settings that are compared often; `try` takes every other one, too."""
 _CELLS: Final = ("clients", "scale")
 """Axes that are no factors."""
-_PIECES: Final = re.compile(r"[:=]")
+_BREAKS: Final = (":", "=")
+_BEFORE: Final = "_PGSTRATA_BEFORE"
+"""The part of the last word that bash has broken off, as `join_words` leaves it in the environment."""
+
+
+def join_words() -> None:
+    """Put the words of the command line together again, which bash breaks at `:` and `=`.
+
+    The last one stays what follows its last break, because that is what bash puts a completion in the place of.
+    """
+    joined: list[str] = []
+    with suppress(KeyError, ValueError):
+        for word in os.environ["COMP_WORDS"].split("\n")[: int(os.environ["COMP_CWORD"]) + 1]:
+            if joined and (word.startswith(_BREAKS) or joined[-1].endswith(_BREAKS)):
+                joined[-1] += word
+            else:
+                joined.append(word)
+        *before, last = joined
+        if last.startswith("-") and "=" in last:
+            option, _, last = last.partition("=")
+            before.append(option)
+        cut = max(map(last.rfind, _BREAKS)) + 1
+        words = "\n".join((*before, last[cut:]))
+        os.environ |= {"COMP_WORDS": words, "COMP_CWORD": str(len(before)), _BEFORE: last[:cut]}
 
 
 def complete_study(incomplete: str) -> list[str]:
@@ -85,30 +110,75 @@ def complete_factor(incomplete: str) -> list[str]:
     return _fitting(_factors(), incomplete)
 
 
+def complete_format(incomplete: str) -> list[str]:
+    """Forms of a document."""
+    return _fitting(("text", "markdown"), incomplete)
+
+
+def complete_format_or_numbers(incomplete: str) -> list[str]:
+    """Forms of a document, and its figures."""
+    return _fitting(("text", "markdown", "csv"), incomplete)
+
+
 def complete_axis(ctx: typer.Context, incomplete: str) -> list[str]:
     """Axes of the study that stands on the command line; without one, what may be an axis."""
-    given = ctx.params.get("study") or next(iter(ctx.args), "")
-    plan = Path(str(given)).expanduser() / _STUDY[0]
-    if not given or not plan.is_file():
-        return _fitting((*_CELLS, *_factors()), incomplete)
-    return _fitting(_axes_of(plan), incomplete)
+    plan = _plan_on_line(ctx)
+    return _fitting((*_CELLS, *_factors()) if plan is None else _axes_of(plan), incomplete)
+
+
+def complete_key(ctx: typer.Context, incomplete: str) -> list[str]:
+    """What comparisons of the study on the command line differ in; without one, what they may differ in."""
+    plan = _plan_on_line(ctx)
+    return _fitting(("workload", *_CELLS, *_factors()) if plan is None else _keys_of(plan), incomplete)
+
+
+def complete_filter(ctx: typer.Context, incomplete: str) -> list[str]:
+    """KEY=LEVEL,LEVEL with keys and levels of the study on the command line; without one, as `try` takes them."""
+    plan = _plan_on_line(ctx)
+    if plan is None:
+        return complete_assignment(incomplete)
+    keys = _keys_of(plan)
+    return _assign(incomplete, keys, lambda key: keys.get(key, ()))
+
+
+def complete_sort(incomplete: str) -> list[str]:
+    """What a list of comparisons is sorted by."""
+    from pgstrata.report.answer.keys import SortKey
+
+    return _fitting(SortKey, incomplete)
+
+
+def complete_environment(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of environments of the study on the command line."""
+    experiment = _read_experiment(_plan_on_line(ctx))
+    return [] if experiment is None else _fitting((each.name for each in experiment.environments), incomplete)
+
+
+def complete_cell(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of cells of the study on the command line."""
+    experiment = _read_experiment(_plan_on_line(ctx))
+    return [] if experiment is None else _fitting((cell.identity for cell in experiment.cells), incomplete)
 
 
 def complete_level(incomplete: str) -> list[str]:
     """Levels of the factor `server` that pgstrata can provide, and installations of this machine."""
-    return _rest(incomplete, _fitting(_servers(), _whole(incomplete)))
+    return _rest(_fitting(_servers(), _whole(incomplete)))
 
 
 def complete_assignment(incomplete: str) -> list[str]:
     """FACTOR=LEVEL,LEVEL of `try`: first the factor, then one level after the other."""
-    whole = _whole(incomplete)
-    factor, equals, levels = whole.partition("=")
+    return _assign(incomplete, (*_factors(), *_SETTINGS), _levels)
+
+
+def _assign(incomplete: str, keys: Iterable[str], levels: Callable[[str], Iterable[str]]) -> list[str]:
+    """A key and =, or behind it one more of its levels."""
+    key, equals, written = _whole(incomplete).partition("=")
     if not equals:
-        return _fitting((f"{name}=" for name in (*_factors(), *_SETTINGS)), whole)
-    given, comma, last = levels.rpartition(",")
+        return _fitting((f"{name}=" for name in keys), incomplete)
+    given, comma, last = written.rpartition(",")
     taken = set(given.split(","))
-    found = (level for level in _fitting(_levels(factor), last) if level not in taken)
-    return _rest(incomplete, (f"{factor}={given}{comma}{level}" for level in found))
+    found = (level for level in _fitting(levels(key), last) if level not in taken)
+    return _rest(f"{key}={given}{comma}{level}" for level in found)
 
 
 def _fitting(words: Iterable[str], incomplete: str) -> list[str]:
@@ -116,21 +186,13 @@ def _fitting(words: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _whole(incomplete: str) -> str:
-    """The word as the user sees it: bash gives `:` and `=` as words of their own, and what follows as another one."""
-    words = os.environ.get("COMP_WORDS", "").split("\n")
-    with suppress(KeyError, ValueError, IndexError):
-        words = words[: int(os.environ["COMP_CWORD"]) + 1]
-        whole = words.pop()
-        while words and (_PIECES.fullmatch(whole[:1]) or _PIECES.fullmatch(words[-1])):
-            whole = words.pop() + whole
-        return whole
-    return incomplete
+    """The word as the user sees it."""
+    return os.environ.get(_BEFORE, "") + incomplete
 
 
-def _rest(incomplete: str, found: Iterable[str]) -> list[str]:
-    """What the shell has to put into the place of its own word: behind the last `:` or `=` in bash."""
-    whole = _whole(incomplete)
-    cut = max(whole.rfind(":"), whole.rfind("=")) + 1 if "COMP_CWORD" in os.environ else 0
+def _rest(found: Iterable[str]) -> list[str]:
+    """What the shell has to put into the place of its own word."""
+    cut = len(os.environ.get(_BEFORE, ""))
     return [each[cut:] for each in found]
 
 
@@ -144,17 +206,42 @@ def _factors() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*plain, *below)))
 
 
-def _axes_of(plan: Path) -> tuple[str, ...]:
-    """Those that can be drawn; none of a plan that cannot be read."""
+def _plan_on_line(ctx: typer.Context) -> Path | None:
+    """The plan of the study that stands on the command line; None where there is no study."""
+    given = ctx.params.get("study") or ctx.params.get("archive") or next(iter(ctx.args), "")
+    plan = Path(str(given)).expanduser() / _STUDY[0]
+    return plan if given and plan.is_file() else None
+
+
+def _read_experiment(plan: Path | None) -> "Experiment | None":
+    """That of a plan; None where it cannot be read."""
+    if plan is None:
+        return None
     from pgstrata.errors import PgstrataError
-    from pgstrata.report.projections.choice import axis_names
-    from pgstrata.report.projections.design import find_projections
-    from pgstrata.report.projections.model import PAIR
     from pgstrata.store.serialise import parse_plan_file
 
     with suppress(OSError, PgstrataError):
-        return axis_names(find_projections(parse_plan_file(plan.read_bytes(), where=str(plan)).plan.experiment, PAIR))
-    return ()
+        return parse_plan_file(plan.read_bytes(), where=str(plan)).plan.experiment
+    return None
+
+
+def _axes_of(plan: Path) -> tuple[str, ...]:
+    """Those that can be drawn; none of a plan that cannot be read."""
+    from pgstrata.report.projections.choice import axis_names
+    from pgstrata.report.projections.design import find_projections
+    from pgstrata.report.projections.model import PAIR
+
+    experiment = _read_experiment(plan)
+    return () if experiment is None else axis_names(find_projections(experiment, PAIR))
+
+
+def _keys_of(plan: Path) -> dict[str, tuple[str, ...]]:
+    """What comparisons differ in, by the name that users know, with its levels; none of a plan that cannot be read."""
+    from pgstrata.report.answer.keys import keys_of, levels_of
+    from pgstrata.report.sentences.names import name_factor
+
+    experiment = _read_experiment(plan)
+    return {} if experiment is None else {name_factor(key): levels_of(key, experiment) for key in keys_of(experiment)}
 
 
 def _levels(factor: str) -> tuple[str, ...]:

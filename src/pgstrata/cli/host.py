@@ -6,9 +6,7 @@ import typer
 
 from pgstrata.cli.options import Destination, Json, end_with
 
-host_app = typer.Typer(
-    help="What pgstrata has changed on a host, and its undoing.", no_args_is_help=True, rich_markup_mode=None
-)
+host_app = typer.Typer(help="Show and undo changes of a host.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @host_app.command("status")
@@ -16,9 +14,9 @@ def host_status(
     host: Destination = None,
     json: Json = False,
 ) -> None:
-    """Show what is changed on this host, by whom, and how it is undone.
+    """Show what is changed on a host.
 
-    Exit code 4: something is left over of a pgstrata that is no longer at work.
+    It says by whom, and how it is undone. Exit code 4: something is left over of a pgstrata that is no longer at work.
     """
     from pgstrata.app.host import show_host
     from pgstrata.errors import ExitCode
@@ -34,7 +32,7 @@ def host_restore(
     host: Destination = None,
     force: Annotated[bool, typer.Option("--force", help="Also what somebody else has changed meanwhile.")] = False,
 ) -> None:
-    """Undo what a pgstrata left changed that was killed or could not undo it.
+    """Undo changes that a killed pgstrata left.
 
     Values that a reboot has reset are only noted. Exit code 4: something could not be undone, and is kept.
     """

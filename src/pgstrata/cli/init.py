@@ -22,9 +22,10 @@ def init(
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the questions that there are files for.")] = False,
 ) -> None:
-    """Write a commented experiment file to start from; it can be run as it is, or edited first.
+    """Write an experiment file to start from.
 
-    `init live` writes commands for a server that is in use. No file is overwritten.
+    It is commented, and can be run as it is, or edited first. `init live` writes commands for a server that is in use.
+    No file is overwritten.
     """
     from pgstrata.app.init import DEFAULT, QUESTIONS, load_template, write_template
 
@@ -40,4 +41,4 @@ def init(
     if template.experiment:
         print(f"{written} is written: edit it, then `pgstrata plan {written}` and `pgstrata run {written}`.")
     else:
-        print(f"{written} is written: commands to read, and to give one by one.")
+        print(f"{written} is written: read it, and enter its commands one by one.")

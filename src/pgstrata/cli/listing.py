@@ -24,12 +24,13 @@ def list_(
     ] = Path(),
     json: Json = False,
     decide: Annotated[
-        bool, typer.Option("--decide", help="Look for all headlines, not only as many as take two seconds.")
+        bool, typer.Option("--decide", help="Compute all answers, not only as many as two seconds allow.")
     ] = False,
 ) -> None:
-    """List studies, bundles and archives of live servers, the newest first.
+    """List studies, bundles and archives.
 
-    It looks up to four folders below and follows no links. Of damaged ones it gives the reason.
+    The newest come first. It looks up to four folders below, and follows no links. If one is damaged, it gives the
+    reason.
     """
     from pgstrata.app.listing import DECIDING_SECONDS, list_below
     from pgstrata.report.commands.listing import listing_json, render_listing

@@ -17,6 +17,7 @@ from pgstrata.cli.completion import (
     complete_study,
     complete_workload,
 )
+from pgstrata.cli.documents import CSV, Charts, FormatOrNumbers, choose_format
 from pgstrata.cli.host import host_app
 from pgstrata.cli.init import init
 from pgstrata.cli.listing import list_, open_
@@ -80,7 +81,10 @@ def try_(
     output: Annotated[Path | None, typer.Option("-o", metavar="FILE", help="Where the experiment file goes.")] = None,
     events: EventsOption = False,
 ) -> None:
-    """Ask in one line: write the experiment file and run it."""
+    """Ask a question in one line, and measure.
+
+    This writes an experiment file and runs it. The same command continues the same study.
+    """
     from pgstrata.app.compose import compose_experiment
     from pgstrata.cli.progress import run_with_progress
     from pgstrata.experiment.compose import Wishes
@@ -95,7 +99,10 @@ def try_(
 
 
 def plan(file: File, json: Json = False, seed: Seed = None) -> None:
-    """Show what would be done, with forecasts; nothing is touched."""
+    """Show what would be measured.
+
+    Forecasts of time and disk space are part of it. Nothing is changed.
+    """
     from pgstrata.app.question import load_plan
     from pgstrata.report.planning.plan import plan_json, render_plan
 
@@ -108,7 +115,8 @@ def run(
     study: StudyOption = None,
     budget: Budget = None,
     blocks: Annotated[
-        int | None, typer.Option("--blocks", help="Most blocks, instead of the file's; more continue a study.")
+        int | None,
+        typer.Option("--blocks", help="At most so many blocks, instead of the file's; more continue a study."),
     ] = None,
     seed: Seed = None,
     events: EventsOption = False,
@@ -120,7 +128,7 @@ def run(
         bool, typer.Option("--resume-after-boot", help="Allow them, and let systemd give the command after each.")
     ] = False,
 ) -> None:
-    """Carry out an experiment; the same command resumes it."""
+    """Carry out an experiment. The same command resumes it."""
     from pgstrata.app.question import load_plan
     from pgstrata.cli.progress import run_with_progress
     from pgstrata.errors import UsageError
@@ -166,10 +174,10 @@ def floor(
     events: EventsOption = False,
     json: Json = False,
 ) -> None:
-    """Measure the noise floor: how much two equal environments differ here.
+    """Measure how much equal environments differ.
 
-    It is kept for 30 days; `plan` and `show` say what it lets a study see, and `run` relies on it. Exit code 3: too few
-    differences.
+    This is the noise floor of this machine. It is kept for 30 days; `plan` and `show` say what it lets a study see, and
+    `run` relies on it. Exit code 3: too few differences.
     """
     from pgstrata.cli.floor import measure_and_tell
     from pgstrata.experiment.compose import Wishes
@@ -186,7 +194,7 @@ def bisect(
         typer.Option(
             "--factor",
             metavar="KEY",
-            help="The factor; needless where there is only one. With --git: server (default) or kernel.",
+            help="The factor to search along, if there are several. With --git: server (default) or kernel.",
             autocompletion=complete_factor,
         ),
     ] = None,
@@ -216,32 +224,39 @@ def bisect(
     ] = None,
     budget: Budget = None,
     json: Json = False,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE.html", help="Also write one HTML file: answer, table, chart."),
+    ] = None,
+    charts: Charts = None,
+    format_: FormatOrNumbers = None,
 ) -> None:
     """Find the level at which a metric changed.
 
     The ends are compared first, then the level in the middle of what is left, by a study each. The same command goes on
     with what is there. Exit code 0: found, or no change; 3: undecided, or several levels are left.
     """
-    from pgstrata.cli.bisect import Wishes, bisect_and_end
+    from pgstrata.cli.bisect import Outputs, Wishes, bisect_and_end
 
     wishes = Wishes(factor=factor, commits=git, repository=repo, build=build, config=config)
-    bisect_and_end(file, wishes, study=study, budget=duration_of(budget), json=json)
+    outputs = Outputs(report=report, charts=charts, format=choose_format(format_, CSV))
+    bisect_and_end(file, wishes, study=study, budget=duration_of(budget), json=json, outputs=outputs)
 
 
 def doctor(host: Destination = None, json: Json = False) -> None:
-    """Examine this host, or another: what can be a factor there, what measuring costs, how quiet it is.
+    """Examine this host, or another one.
 
-    It takes about ten seconds, changes nothing, says what would make the rest possible and what would be run with
-    sudo. Exit code 4: nothing can be measured there.
+    It says what can be a factor there, what would make the rest possible, what would be run with sudo, what measuring
+    costs, and how quiet the host is. It takes about ten seconds and changes nothing. Exit code 4: nothing can be
+    measured there.
     """
-    from pgstrata.app.doctor import examine_here
-    from pgstrata.app.remote_doctor import examine_there
+    from pgstrata.app.remote_doctor import examine_host
     from pgstrata.errors import ExitCode
     from pgstrata.report.commands.doctor import MOST_COLUMNS, doctor_json, render_text
 
     if sys.stderr.isatty():
         print(f"examining {host or 'this host'}: about ten seconds", file=sys.stderr)
-    examination = examine_here() if host is None else examine_there(host)
+    examination = examine_host(host)
     columns = max(80, min(MOST_COLUMNS, get_terminal_size().columns)) if sys.stdout.isatty() else MOST_COLUMNS
     print(doctor_json(examination) if json else render_text(examination, columns))
     if examination.unfit:

@@ -15,7 +15,10 @@ _CONTROL: Final = re.compile(
 
 
 def make_plain(stream: TextIO) -> TextIO:
-    """A stream that writes control characters as question marks; otherwise the stream itself."""
+    """A stream that writes control characters, and what its encoding lacks, as question marks; otherwise itself."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="replace")
     return cast("TextIO", _PlainStream(stream))
 
 

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import typer
 
+from pgstrata.cli.completion import join_words
 from pgstrata.cli.main import app
 from pgstrata.cli.plain import make_plain
 from pgstrata.errors import ExitCode, PgstrataError
@@ -27,6 +28,7 @@ def entry() -> NoReturn:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.stdout, sys.stderr = make_plain(sys.stdout), make_plain(sys.stderr)
     catch_signals()
+    join_words()
     try:
         # commands return nothing: a number is the exit code that typer makes of an interrupt or of typer.Exit
         code = app(standalone_mode=False) or ExitCode.DONE

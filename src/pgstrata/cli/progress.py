@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Final, TextIO
 
 from rich.cells import cell_len
@@ -30,10 +31,11 @@ from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.report.sentences.answer import answer_sentences
 from pgstrata.report.sentences.causes import cause_sentences
 from pgstrata.store.repository import StudyFolder, StudyFolders
+from pgstrata.system.terminal import can_be_drawn_on
 from pgstrata.system.units import Repeated
 from pgstrata.units import render_duration
 
-_WIDTH = 100
+_WIDTH, _LEAST = 100, 20
 _GO_ON = "give the same command again to go on: finished runs are kept"
 
 
@@ -55,7 +57,7 @@ def run_with_progress(
     stored = StudyFolder(study) if study else default_study(StudyFolders(), file, plan)
     out = sys.stderr if events else sys.stdout
     print(f"study: {stored}", file=out)
-    print(_chosen(plan, file), file=out)
+    print(_wrapped(_chosen(plan, file), out), file=out)
     sink = choose_sink(events=events, experiment=plan.experiment)
     repeated = repeat_command(stored.identity, file, sys.argv[1:]) if resume else None
     reboots = Reboots(allowed=reboot or resume, repeated=repeated)
@@ -81,9 +83,9 @@ def _say_answer(outcome: RunOutcome, file: Path, out: TextIO) -> None:
         answer = load_answer(stored, why=True)
         print(file=out)
         for sentence in answer_sentences(answer):
-            print(_wrapped(sentence.text), file=out)
+            print(_wrapped(sentence.text, out), file=out)
         for text in cause_sentences(answer):
-            print(_wrapped(f"{text} (pgstrata show --why {stored})"), file=out)
+            print(_wrapped(f"{text} (pgstrata show --why {stored})", out), file=out)
         print(f"\nmore: pgstrata show {stored}   pgstrata report {stored}", file=out)
 
 
@@ -91,11 +93,13 @@ def _chosen(plan: Plan, file: Path) -> str:
     """What was chosen or noted, in short; the plan gives the reasons."""
     short = [note.partition(":")[0] for note in plan.experiment.notes if " = " in note.partition(":")[0]]
     text = f"chosen, the same everywhere: {', '.join(short)}" if short else "nothing was chosen for you"
-    return _wrapped(f"{text} (reasons: pgstrata plan {file})")
+    return f"{text} (reasons: pgstrata plan {file})"
 
 
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, width=_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+def _wrapped(text: str, out: TextIO) -> str:
+    """Lines no longer than is easily read, or than a terminal is wide."""
+    width = min(_WIDTH, max(_LEAST, get_terminal_size().columns)) if out.isatty() else _WIDTH
+    return textwrap.fill(text, width=width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _say_reboot(outcome: RunOutcome, repeated: Repeated | None, out: TextIO) -> None:
@@ -133,10 +137,15 @@ _AS_BEFORE: Final = "as before"
 
 
 def choose_sink(*, events: bool, experiment: Experiment | None = None) -> Sink:
-    """Where events go: JSON lines, a terminal's screen, or plain lines."""
+    """Where events go: JSON lines, a terminal's screen, or plain lines.
+
+    Jobs of CI get lines, even those that have a terminal: their output is kept and read later.
+    """
     if events:
         return JsonSink(sys.stdout)
-    return TerminalSink(sys.stdout, experiment) if sys.stdout.isatty() else PlainSink(sys.stdout)
+    if can_be_drawn_on(sys.stdout, os.environ.get("TERM", "")) and not os.environ.get("CI"):
+        return TerminalSink(sys.stdout, experiment)
+    return PlainSink(sys.stdout)
 
 
 class Sink(Events):
@@ -248,7 +257,7 @@ def _size(out: TextIO) -> tuple[int, int]:
         found = os.get_terminal_size(out.fileno())
     except OSError:
         return 80, 24
-    return max(20, found.columns), max(5, found.lines)
+    return max(_LEAST, found.columns), max(5, found.lines)
 
 
 def _doubt(event: Event) -> str:

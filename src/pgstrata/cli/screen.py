@@ -43,6 +43,7 @@ class Screen:
     done: int = 0
     total: int = 0
     left: float | None = None
+    budget: float | None = None
     run: str = ""
     doing: str = ""
     rates: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_SECONDS))
@@ -52,7 +53,7 @@ class Screen:
     def note(self, event: Event) -> None:
         """Take an event in."""
         if event.seconds_left is not None:
-            self.left = event.seconds_left
+            self.left, self.budget = event.seconds_left, event.budget_left
         match event.kind:
             case EventKind.STUDY_STARTED:
                 self.done, self.total = event.done, event.total
@@ -94,8 +95,13 @@ class Screen:
         return [_cut(line, columns) for line in (*head, *standings, *doubts)][:rows]
 
     def _head(self) -> str:
-        left = "" if self.left is None else f" · at most {render_duration(self.left)} left"
-        return f"{self.done} of at most {self.total} runs{left}"
+        """Runs, time and budget left; where the budget ends first, the time is that of the budget."""
+        parts = [f"{self.done} of at most {self.total} runs"]
+        if self.left is not None and (self.budget is None or self.left < self.budget):
+            parts.append(f"at most {render_duration(self.left)} left")
+        if self.budget is not None:
+            parts.append(f"budget: {render_duration(self.budget)} left")
+        return " · ".join(parts)
 
     def _now(self) -> str:
         return " · ".join(part for part in (self.run or "preparing", self.doing) if part)

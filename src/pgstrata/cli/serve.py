@@ -18,10 +18,11 @@ def serve(
         typer.Option("--listen", metavar="ADDRESS:PORT", help="An address of this machine. Port 0: one that is free."),
     ] = "127.0.0.1:0",
 ) -> None:
-    """Show studies and archives in your browser: a list, each report, the last hour and incidents of live servers.
+    """Show studies and archives in your browser.
 
-    It prints an address that works once, for one browser. Pages of what is running are refreshed. Nothing can be
-    changed through them. Ctrl-C ends it.
+    There is a list, each report, and the last hour and incidents of live servers. It prints an address that works once,
+    for one browser. Pages of running studies and recordings are refreshed. Nothing can be changed through them. Ctrl-C
+    ends it.
     """
     from pgstrata.app.httpd.listen import parse_listen
     from pgstrata.app.serving.service import Service

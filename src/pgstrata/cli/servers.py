@@ -8,12 +8,12 @@ import typer
 from pgstrata.cli.completion import complete_level
 from pgstrata.cli.options import Json
 
-servers_app = typer.Typer(help="Where PostgreSQL servers come from.", no_args_is_help=True, rich_markup_mode=None)
+servers_app = typer.Typer(help="List, fetch and check PostgreSQL servers.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @servers_app.command("list")
 def servers_list(json: Json = False) -> None:
-    """Servers that can be used as levels here."""
+    """List servers that can be levels here."""
     import json as json_module
     from dataclasses import asdict
 
@@ -40,7 +40,10 @@ def servers_fetch(
         ),
     ],
 ) -> None:
-    """Fetch servers ahead of time; afterwards no network is needed."""
+    """Fetch servers ahead of time.
+
+    Afterwards no network is needed.
+    """
     from pgstrata.app.machine import open_machine
 
     with open_machine(_tell) as machine:
@@ -55,7 +58,7 @@ def servers_check(
         typer.Argument(metavar="LEVEL...", help="All that are there if none.", autocompletion=complete_level),
     ] = None,
 ) -> None:
-    """Check that programs start and what they say of themselves."""
+    """Check that the programs of servers start."""
     from pgstrata.app.machine import check_levels, open_machine
     from pgstrata.errors import ExitCode
 

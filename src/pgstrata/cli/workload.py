@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-workload_app = typer.Typer(help="Workloads of your own.", no_args_is_help=True, rich_markup_mode=None)
+workload_app = typer.Typer(help="Draft workloads of your own.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @workload_app.callback()
@@ -23,10 +23,11 @@ def workload_draft(
     ] = None,
     top: Annotated[int, typer.Option("--top", metavar="N", help="Maximum number of scripts.")] = 10,
 ) -> None:
-    """Draft a workload from pg_stat_statements of a running server: scripts with weights, and an experiment file.
+    """Draft a workload from a running server.
 
-    It only reads there. Variables get ranges from statistics of columns; the ends of these ranges are values of rows.
-    Where a person must look, a script says so, and `pgstrata plan` names the line.
+    It makes scripts with weights from pg_stat_statements, and an experiment file. It only reads there. Variables get
+    ranges from statistics of columns; the ends of these ranges are values of rows. Where a person must look, a script
+    says so, and `pgstrata plan` names the line.
     """
     from pgstrata.app.draft import draft_workload
     from pgstrata.report.commands.draft import render_draft
