@@ -19,7 +19,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape as escape_xml
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -32,6 +31,7 @@ from pgstrata.errors import PgstrataError
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.study import Study
 from pgstrata.report.answer.document import make_document
+from pgstrata.report.blocks.drawings import stand_alone
 from pgstrata.report.blocks.markdown import escape
 from pgstrata.report.blocks.model import (
     Block,
@@ -72,13 +72,6 @@ _PARAMETERS: Final = frozenset(
     }
 )  # fmt: skip
 """Parameters on the command line of a kernel that are shown."""
-_WIDTH: Final = 560
-_STYLE: Final = (
-    "svg{color:#1c2127;background:#fff}text{font-family:sans-serif;font-size:11px}"
-    ".plot text{fill:currentColor}.over{paint-order:stroke;stroke:#fff;stroke-width:3px}"
-    "@media(prefers-color-scheme:dark){svg{color:#e6e9ec;background:#14181c}.over{stroke:#14181c}}"
-)
-"""A picture stands by itself: it has the colours that the page would give it."""
 
 _HEAD: Final = """\
 # Gallery
@@ -172,18 +165,6 @@ def find_figure(blocks: Iterable[Block]) -> Figure | None:
         if isinstance(block, Section | Details) and (found := find_figure(block.blocks)) is not None:
             return found
     return None
-
-
-def stand_alone(svg: str, title: str) -> str:
-    """A chart of a page as a file of its own: with its namespace, its colours for light and dark, and its title."""
-    # of several drawings of a chart the first one is for wide pages
-    svg = f"{svg.partition('</svg>')[0]}</svg>"
-    head = re.match(r"<svg(?P<attributes>[^>]*)>", svg)
-    if head is None:
-        raise ValueError("the chart is no SVG")
-    size = "" if " width=" in head["attributes"] else f' width="{_WIDTH}"'
-    first = f'<svg xmlns="http://www.w3.org/2000/svg"{size}{head["attributes"]}>'
-    return f"{first}<title>{escape_xml(title)}</title><style>{_STYLE}</style>{svg[head.end() :]}\n"
 
 
 # ------------------------------------------------------------------------------------------------------ one exhibit

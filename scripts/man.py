@@ -73,8 +73,17 @@ Folders instead of the usual ones.
 .B PGSTRATA_LOCK
 Another lock of this host.
 .TP
+.B PGSTRATA_USER
+The user of the servers, for root.
+.TP
+.B PGSTRATA_SSH_CONFIG
+Another ssh configuration than your own.
+.TP
 .B BROWSER
 The command with which pgstrata open shows a report.
+.TP
+.BR NO_COLOR ", " TERM ", " CI
+NO_COLOR turns colours off. With TERM=dumb, and in jobs of CI, lines are printed instead of a live screen.
 .SH FILES
 .TP
 .I ~/.cache/pgstrata

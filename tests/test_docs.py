@@ -24,6 +24,7 @@ from pgstrata.experiment.compose import compose_try
 from pgstrata.experiment.defaults import complete_experiment
 from pgstrata.experiment.parse import parse_experiment
 from pgstrata.experiment.schema import json_schema
+from pgstrata.model.answer import Verdict
 from pgstrata.model.courses import COURSES, EVENTS
 from pgstrata.model.own_data import DataFile, DumpForm
 from pgstrata.model.plan import HostCapacity
@@ -114,6 +115,9 @@ def commands():
     """Each call of pgstrata in console blocks, its words in a list."""
     for page in [*PAGES, *ROOT.glob("examples/**/*.md")]:
         for match in FENCE.finditer(page.read_text()):
+            if match["kind"] == "ini":
+                for line in re.findall(r"^ExecStart=/\S*/(pgstrata .*)$", match["body"], re.MULTILINE):
+                    yield from (pytest.param(words, id=f"{identify(page)}: {line}") for words in calls(line))
             if match["kind"] != "console" or page.name == "command-line.md":
                 continue
             for line in re.findall(r"^\$ (.*\bpgstrata .*)$", match["body"], re.MULTILINE):
@@ -245,6 +249,18 @@ def test_the_manual_page_has_every_command_and_can_be_read():
         pytest.skip("groff is not installed")
     done = subprocess.run(["groff", "-man", "-Tutf8", "-k", "-ww", "-z"], input=text, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_each_verdict_has_a_fresh_picture_in_the_concepts():
+    spec = importlib.util.spec_from_file_location("verdicts", ROOT / "scripts/verdicts.py")
+    verdicts = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(verdicts)
+    text = (ROOT / "docs/concepts.md").read_text()
+    assert set(verdicts.PICTURES) == set(Verdict)
+    for verdict, picture in verdicts.PICTURES.items():
+        kept = (ROOT / f"docs/verdicts/{verdict}.svg").read_text()
+        assert kept == verdicts.draw(picture), "run `.venv/bin/python scripts/verdicts.py`"
+        assert f"](verdicts/{verdict}.svg)" in text
 
 
 def expressions_of(dashboard):

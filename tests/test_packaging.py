@@ -112,7 +112,7 @@ def test_the_installed_program_states_its_version_and_its_commands(installed):
     assert (done.returncode, done.stdout) == (0, f"pgstrata {__version__}\n"), done.stderr
     done = installed.run("--help")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"^ +plan +Show what would be done", done.stdout, re.MULTILINE)
+    assert re.search(r"^ +plan +Show what would be measured", done.stdout, re.MULTILINE)
 
 
 def test_each_module_needs_only_what_the_wheel_requires(installed):

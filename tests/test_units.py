@@ -11,12 +11,16 @@ from pgstrata.units import (
     parse_bytes,
     parse_duration,
     parse_ratio,
+    printable,
     render_bytes,
     render_digits,
     render_duration,
+    render_names,
     render_percent_change,
+    render_rate,
     render_share,
     render_value,
+    shorten,
 )
 
 
@@ -158,3 +162,36 @@ def test_a_value_that_is_not_there_is_shown_as_such(unit):
 @pytest.mark.parametrize(("render", "value"), [(render_duration, 0.9997), (render_bytes, 999.7 * 1024)])
 def test_a_number_that_rounds_up_to_a_thousand_is_not_shown_with_an_exponent(render, value):
     assert "e+" not in render(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1234.5, "1,234"), (56.7, "56.7"), (0.012, "0.012"), (-200.0, "-200"), (0, "0")]
+)
+def test_a_rate_has_three_digits_or_more(value, text):
+    assert render_rate(value) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "short"),
+    [("", 8, ""), ("as it is", 8, "as it is"), ("as it is.", 8, "as it..."), ("some more", 8, "some...")],
+)
+def test_a_text_that_is_too_long_ends_with_three_points(text, most, short):
+    assert shorten(text, most) == short
+
+
+@given(st.text(max_size=20), st.integers(4, 12))
+def test_a_shortened_text_is_never_longer_than_asked_for(text, most):
+    assert len(shorten(text, most)) <= most
+
+
+@given(st.text(max_size=20))
+def test_nothing_is_left_in_a_printable_text_that_a_terminal_would_obey(text):
+    shown = printable(text)
+    assert shown.isprintable()
+    assert len(shown) == len(text)
+    assert all(one in (other, "\ufffd") for one, other in zip(shown, text, strict=True))
+
+
+def test_of_many_names_the_first_are_named():
+    assert render_names(["a", "b", "c"], 3) == "a, b, c"
+    assert render_names(["a", "b", "c", "d"], 2) == "a, b and 2 more"

@@ -58,7 +58,7 @@ _PLACES: Final[dict[str, str]] = {
     "password": "PGPASSWORD",
 }
 VARIABLES: Final = (*_PLACES.values(), *_VARIABLES.values())
-"""Of the environment, where they say how to connect."""
+"""Variables of the environment that say how to connect."""
 
 _LIKE_CONNINFO: Final = re.compile(r"=|^-|^postgres(?:ql)?://")
 """Names of databases that psql or a load generator would take for a connection string or an option."""

@@ -111,6 +111,12 @@ def render_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def render_names(names: Sequence[str], most: int) -> str:
+    """a, b and 3 more: at most so many names, and how many are left out."""
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left:,} more" if left > 0 else "")
+
+
 def render_bytes(value: float) -> str:
     """A size with at most three significant digits: 1.4 GB; a mean below 1 with one, and below 0.05 as 0 B."""
     if abs(value) < 1:
@@ -148,6 +154,21 @@ def render_digits(value: float, digits: int = 3) -> str:
     size = math.floor(math.log10(abs(float(f"{value:.{digits}g}"))))
     text = f"{value:.{max(0, digits - 1 - size)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def render_rate(value: float) -> str:
+    """A number with at least three digits: 1,234, 56.7, 0.012."""
+    return f"{value:,.0f}" if abs(value) >= 100 else render_digits(value)  # noqa: PLR2004 - three digits
+
+
+def shorten(text: str, most: int) -> str:
+    """At most so many characters; where some are left out, `...` stands at the end."""
+    return text if len(text) <= most else f"{text[: most - 3].rstrip()}..."
+
+
+def printable(text: str) -> str:
+    """A stranger's text, in which nothing is left that a terminal would obey; U+FFFD stands for it."""
+    return text if text.isprintable() else "".join(mark if mark.isprintable() else "\ufffd" for mark in text)
 
 
 def render_apart(values: Sequence[str], longest: int, context: int) -> list[str]:
@@ -189,7 +210,7 @@ def render_value(value: float, unit: Unit) -> str:
     match unit:
         case Unit.PER_SECOND | Unit.PER_MINUTE | Unit.PER_HOUR:
             per = unit.value.removeprefix("1")
-            return f"{value:,.0f}{per}" if abs(value) >= 100 else f"{render_digits(value)}{per}"  # noqa: PLR2004
+            return f"{render_rate(value)}{per}"
         case Unit.SECONDS:
             return render_duration(value)
         case Unit.SECONDS_PER_TRANSACTION:

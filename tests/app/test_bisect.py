@@ -23,7 +23,11 @@ from pgstrata.errors import (
 from pgstrata.model.answer import Verdict
 from pgstrata.model.bisect import Outcome
 from pgstrata.plan.bisection import levels_along
+from pgstrata.report.answer.numbers import render_numbers, search_numbers
+from pgstrata.report.blocks.markdown import emit_markdown
+from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.commands.bisect import bisection_json, render_bisection
+from pgstrata.report.commands.search_page import make_search_document
 from pgstrata.store.repository import StudyFolders
 from studies import CELL, make_environment, make_experiment
 
@@ -97,6 +101,28 @@ def test_the_step_is_found_with_half_of_the_difference_as_the_threshold(tmp_path
     assert [round(threshold, 3) for _, threshold, _ in measure.asked] == [0.03, 0.054, 0.054, 0.054]
     assert [name for _, _, name in measure.asked] == ["ends", "level-pg17", "level-pg19", "level-pg18"]
     assert told[0] == "21 against 14, threshold 3 %"
+
+
+def test_a_search_has_a_page_with_every_level_that_was_compared_and_a_table_of_figures(tmp_path):
+    found, _ = search(tmp_path, FakeMeasure(truth(100, 100, 100, 100, 100, 90, 90, 90)))
+    document = make_search_document(found, "1")
+    page = emit_page(document)
+    assert document.title == "Where along server did throughput change?"
+    assert "Throughput changed between 18 and 19" in page.replace("\xa0", " ")
+    assert page.count('role="img"') == 1
+    told = emit_markdown(document)
+    assert [line.split(" |")[0] for line in told.splitlines() if line.startswith(("| 1", "| 2"))] == [
+        "| 17", "| 18", "| 19", "| 21",
+    ]  # fmt: skip
+    rows = render_numbers(search_numbers(found)).splitlines()[1:]
+    assert [row.split(",")[2] for row in rows] == ["21", "17", "19", "18"]
+
+
+def test_the_page_of_a_search_says_what_could_not_be_measured_and_has_no_chart_of_nothing(tmp_path):
+    found, _ = search(tmp_path, FakeMeasure(truth(*[100] * 7, Measured(comparison=None, out_of_time=True))))
+    page = emit_page(make_search_document(found, "1"))
+    assert "the budget is spent" in page
+    assert "<svg" not in page
 
 
 def test_a_search_without_time_says_so_and_measures_nothing(tmp_path):

@@ -1,33 +1,33 @@
-"""`pgstrata vm clean`: images are removed, unless a virtual machine of one of them runs."""
+"""`pgstrata vm list` and `vm clean`: what there is, what is removed and what is not."""
 
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
+from held_files import HOLD
 from pgstrata.app import vms
-from pgstrata.app.vms import clean_images, show_kernels
-from pgstrata.errors import HostNotFitError
-from pgstrata.vms.image import images_folder, list_images
+from pgstrata.app.vms import clean_images, show_disks, show_kernels
+from pgstrata.cli.vm import vm_app as app
+from pgstrata.errors import HostNotFitError, UsageError
+from pgstrata.hosts.local import LocalHost
+from pgstrata.vms.image import images_folder, list_images, making
 from pgstrata.vms.kernel_builds import find_built
-
-# As QEMU does: a shared lock of a byte of an image that it only reads.
-_HOLD = """
-import fcntl, os, sys
-descriptor = os.open(sys.argv[1], os.O_RDONLY)
-fcntl.lockf(descriptor, fcntl.LOCK_SH, 1, 100)
-print("held", flush=True)
-sys.stdin.read()
-"""
 
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     for name in ("CACHE", "STATE", "DATA", "LOCK"):
         monkeypatch.setenv(f"PGSTRATA_{name}", str(tmp_path / name.lower()))
-    monkeypatch.setattr(vms, "_clean_disks", lambda *_: None)
+    places = SimpleNamespace(data=str(tmp_path / "data"), cache=str(tmp_path / "cache"))
+    machine = SimpleNamespace(places=places, host=LocalHost(), here=LocalHost(), clock=None)
+    # another user, as who servers run, could not enter the folder of the test
+    monkeypatch.setattr(vms, "open_machine", lambda _: nullcontext(machine))
     for name in ("one", "other"):
         folder = images_folder(str(tmp_path / "cache")) / name
         folder.mkdir(parents=True)
@@ -51,19 +51,81 @@ def test_built_kernels_are_listed_and_go_with_all_images_alone(cache):
     assert find_built(cache, "6.1.0-47-amd64") is None
     clean_images(("one",))
     assert folder.exists()
-    assert clean_images(()) == ("other", "kernel 0123456789ab.00112233")
+    assert clean_images(()).removed == ("other", "kernel 0123456789ab.00112233")
     assert show_kernels() == ()
 
 
 def test_an_image_whose_machine_runs_is_kept_and_so_are_all_others(cache):
     image = images_folder(cache) / "other" / "root.img"
-    words = (sys.executable, "-c", _HOLD, str(image))
+    words = (sys.executable, "-c", HOLD, str(image))
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(HostNotFitError, match="a virtual machine of the image other is running"):
             clean_images(())
         assert names(cache) == ["one", "other"]
-        assert clean_images(("one",)) == ("one",)
+        assert clean_images(("one",)).removed == ("one",)
         holder.stdin.close()
-    assert clean_images(()) == ("other",)
+    assert clean_images(()).removed == ("other",)
     assert names(cache) == []
+
+
+def vm(*words):
+    """A command of `pgstrata vm`, in this process, with the places of the test."""
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def make_disks(cache, *names):
+    folder = Path(cache).parent / "data" / "vms"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_bytes(bytes(5000))
+    return folder
+
+
+def test_an_image_goes_with_the_data_disks_of_its_studies_and_no_others(cache):
+    folder = make_disks(cache, "one-0123456789ab.img", "one-0123456789ab.img.console", "one-two-0123456789ab.img")
+    assert len(show_disks()) == 2
+    assert clean_images(("one",)).removed == ("one", "data disk one-0123456789ab")
+    assert [path.name for path in folder.iterdir()] == ["one-two-0123456789ab.img"]
+    # of an image that is gone already
+    assert clean_images(("one-two",)).removed == ("data disk one-two-0123456789ab",)
+    assert show_disks() == ()
+
+
+def test_a_name_of_which_there_is_nothing_is_told_and_the_others_are_removed(cache):
+    done = clean_images(("one", "tpyo"))
+    assert (done.removed, done.unknown) == (("one",), ("tpyo",))
+    with pytest.raises(UsageError, match="is not a valid name for an image"):
+        clean_images(("../other",))
+    assert names(cache) == ["other"]
+
+
+def test_what_a_killed_build_left_is_removed_and_what_is_being_built_is_not(cache):
+    partial = images_folder(cache) / ".half.partial"
+    partial.mkdir()
+    with making(cache, "half"), pytest.raises(HostNotFitError, match="another pgstrata is making the image half"):
+        clean_images(())
+    assert names(cache) == ["one", "other"]
+    assert clean_images(("half",)).removed == ("unfinished image half",)
+    assert not partial.exists()
+
+
+def test_the_commands_say_what_there_is_and_what_became_of_it(cache):
+    make_disks(cache, "one-0123456789ab.img")
+    said = vm("list").stdout
+    assert [line.split("  ")[:2] for line in said.splitlines()[:2]] == [["one", "bookworm"], ["other", "bookworm"]]
+    assert said.splitlines()[-1].startswith("data disks of studies  ")
+    done = vm("clean", "tpyo", "one")
+    assert done.stdout == "removed: one, data disk one-0123456789ab\n"
+    assert done.stderr == "there is nothing of an image called tpyo\n"
+    assert vm("clean", "one").stdout == "nothing was removed\n"
+    assert vm("clean").stdout == "removed: other\n"
+    assert vm("list").stdout == "there are no images: pgstrata vm build NAME makes one\n"
+
+
+def test_an_image_that_is_not_there_is_named_with_what_makes_it(cache):
+    done = CliRunner().invoke(app, ["boot", "missing"])
+    assert isinstance(done.exception, HostNotFitError)
+    assert done.exception.remedy == "make it: pgstrata vm build missing"

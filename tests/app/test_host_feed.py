@@ -1,5 +1,6 @@
 """The host of a watched server: its counters, its log wherever that goes, and a connection that breaks."""
 
+import json
 import os
 from contextlib import contextmanager
 from itertools import count
@@ -8,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from pgstrata.app.watching import host_feed
-from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed
+from pgstrata.app.watching import host_feed, log_tail
+from pgstrata.app.watching.host_feed import OpenedHostFeed, RemoteHostFeed, require_host
 from pgstrata.collectors.live.host import FILES, STATUSES, find_contained
 from pgstrata.collectors.live.log import MOST, LogPlace, read_log_place
-from pgstrata.errors import HostFileError, HostLostError, ParseError
+from pgstrata.errors import CommandFailedError, HostFileError, HostLostError, HostNotFitError, ParseError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.model.archive import EventKind
 from pgstrata.ports.host import Command
@@ -74,7 +75,7 @@ def test_a_plan_of_which_a_part_is_left_out_is_none(log):
 def test_only_what_comes_to_the_log_counts(log):
     feed = make_feed()
     aim(feed, log)
-    assert feed.reads_log
+    assert not feed.log_limit
     assert errors(feed, 1) == 0
     add(log, ERROR * 2)
     assert errors(feed, 2) == 2
@@ -105,10 +106,10 @@ def test_a_log_that_is_gone_is_looked_for_again(log):
     feed.read(1)
     log.unlink()
     feed.read(2)
-    assert not feed.reads_log
+    assert feed.log_limit == "no_log"
     log.write_text("")
     aim(feed, log)
-    assert feed.reads_log
+    assert not feed.log_limit
 
 
 def test_a_server_that_names_another_log_is_followed(log, tmp_path):
@@ -137,7 +138,7 @@ def test_what_is_no_ordinary_file_is_no_log(tmp_path, kind):
         os.mkfifo(path)
     feed = make_feed()
     aim(feed, path)
-    assert not feed.reads_log
+    assert feed.log_limit == "no_log"
     assert errors(feed, 1) == 0
 
 
@@ -155,7 +156,7 @@ class Rooted(LocalHost):
 def test_root_reads_no_log_for_a_server_that_names_a_process_of_roots_as_its_own(log):
     feed = OpenedHostFeed(Rooted(), lambda: 0.0)
     aim(feed, log)
-    assert not feed.reads_log
+    assert feed.log_limit == "no_log"
 
 
 def test_without_a_named_log_the_servers_standard_error_is_looked_at():
@@ -253,7 +254,7 @@ def test_another_machine_is_not_asked_each_second_for_a_log_that_cannot_be_read(
     feed.read(5)
     feed._thread.join(timeout=60)
     assert asked == ["stat", "stat"], "once for each time that the server said where it is"
-    assert not feed.reads_log
+    assert feed.log_limit == "no_log"
     assert line.told == []
 
 
@@ -384,7 +385,7 @@ def test_a_server_in_a_container_of_the_named_host_is_found_by_its_id_there():
     feed.aim(LogPlace(path="/var/lib/postgresql/data/log/postgresql.log", backend=75))
     feed.read(1)
     assert "/sys/fs/cgroup/system.slice/docker-7f3c.scope/cpu.max" in machine.asked
-    assert not feed.reads_log
+    assert feed.log_limit == "no_container_log"
     assert machine.ran == [], "the host's file of the same name is another one"
     assert not OpenedHostFeed(machine, lambda: 0.0).runs(75), "nobody has named this host"
 
@@ -407,3 +408,128 @@ def test_servers_of_two_containers_are_not_taken_for_each_other():
 )
 def test_processes_that_are_none_of_a_contained_servers_are_left_out(text):
     assert find_contained(text, 75) is None
+
+
+CONTAINER_ID = "7f3c" * 16
+DOCKER_LOG = f"/var/lib/docker/containers/{CONTAINER_ID}/{CONTAINER_ID}-json.log"
+WRAPPED = json.dumps({"log": ERROR, "stream": "stderr", "time": "2026-11-28T01:02:03Z"}) + "\n"
+
+
+class ContainerHost(Machine):
+    """A host of containers with docker's log of one, which belongs to root; `modes` are those of folders."""
+
+    def __init__(self, user, **modes):
+        super().__init__({
+            **CONTAINER,
+            **DOCKER,
+            "/proc/20817/cgroup": f"0::/system.slice/docker-{CONTAINER_ID}.scope\n".encode(),
+            "/proc/20817/status": DOCKER["/proc/20817/status"] + b"PPid:\t20001\n",
+            DOCKER_LOG: WRAPPED.encode(),
+        })  # fmt: skip
+        self.user, self.modes, self.stderr = user, modes, "pipe:[4711]"
+
+    def run(self, command, *, check=True, **_):
+        self.ran.append(command.argv)
+        program, path = command.argv[0], command.argv[-1]
+        if program == "readlink" and path == "/proc/20001/fd/2":
+            return SimpleNamespace(code=0, text=f"{self.stderr}\n")
+        if program != "stat" or path not in self.files:
+            raise CommandFailedError(f"{path}: no such file")
+        if "%i %s" in command.argv:
+            return SimpleNamespace(code=0, text=f"77 {len(self.files[path])}\n")
+        steps = command.argv[command.argv.index("--") + 1 :]
+        kinds = ("regular file" if each == path else "directory" for each in steps)
+        return SimpleNamespace(
+            code=0,
+            text="".join(
+                f"root {self.modes.get(each, '755')} {kind}\n" for each, kind in zip(steps, kinds, strict=True)
+            ),
+        )
+
+    def read(self, path, *, offset=0):
+        return self.files[path][offset:]
+
+
+def aim_at_container(machine, path=""):
+    feed = OpenedHostFeed(machine, lambda: 0.0, contained=True)
+    feed.aim(LogPlace(path=path, backend=75))
+    return feed
+
+
+@pytest.mark.parametrize("user", ["root", "clerk"])
+def test_the_log_that_docker_keeps_of_a_servers_container_is_read_from_its_host(user):
+    machine = ContainerHost(user)
+    feed = aim_at_container(machine)
+    assert not feed.log_limit
+    assert errors(feed, 1) == 0, "what was there before is not counted"
+    machine.files[DOCKER_LOG] += 2 * WRAPPED.encode() + b'{"log": "half'
+    assert errors(feed, 2) == 2
+
+
+def test_root_reads_no_container_log_that_another_user_could_replace():
+    machine = ContainerHost("root", **{"/var/lib/docker": "775"})
+    assert aim_at_container(machine).log_limit == "no_container_log"
+
+
+@pytest.mark.parametrize("stderr", ["/var/log/postgresql.log", "pipe:[4711]"])
+def test_without_a_log_that_can_be_read_that_of_the_container_is_named_as_missing(stderr):
+    machine = ContainerHost("root")
+    machine.stderr = stderr
+    del machine.files[DOCKER_LOG]
+    feed = aim_at_container(machine)
+    assert feed.log_limit == "no_container_log"
+    assert errors(feed, 1) == 0
+
+
+def test_a_server_that_writes_files_in_its_container_has_no_messages_in_the_containers_log():
+    feed = aim_at_container(ContainerHost("root"), "/var/lib/postgresql/data/log/postgresql.log")
+    assert feed.log_limit == "no_container_log"
+
+
+class Contained(Watched):
+    """This machine, on which this process stands for a server in a container that has the id 75 there."""
+
+    def read_matching(self, pattern):
+        return status("postgres", os.getpid(), 75)
+
+    def read_files(self, paths):
+        return {path: content for path, content in super().read_files(paths).items() if path != "/proc/75/cmdline"}
+
+    def run(self, command, **more):
+        if command.argv[-1] == f"/proc/{os.getpid()}":
+            command = Command(argv=("echo", self.owner, "postgres"))
+        return super().run(command, **more)
+
+
+@pytest.mark.parametrize(
+    ("owner", "linked", "limit"),
+    [(str(os.getuid()), False, ""), (str(os.getuid()), True, "no_container_log"), ("4711", False, "no_container_log")],
+)
+def test_on_this_machine_a_log_in_the_container_is_read_where_it_is_the_servers_own(log, owner, linked, limit):
+    if linked:
+        (log.parent / "link.log").symlink_to(log)
+    host = Contained()
+    host.owner = "1" if owner == "0" else owner
+    feed = OpenedHostFeed(host, lambda: 0.0, contained=True, here=True)
+    if owner == "0":
+        os.chown(log, 1, 1)
+    feed.aim(LogPlace(path=str(log.parent / "link.log" if linked else log), backend=75))
+    assert feed.log_limit == limit
+    add(log, ERROR)
+    assert errors(feed, 1) == (0 if limit else 1)
+
+
+def test_a_log_in_a_container_that_is_removed_is_looked_for_again(log):
+    file = log_tail.ContainedFile(os.getpid(), str(log), log.stat().st_uid)
+    tail = log_tail.LogTail(file)
+    tail.read(0)
+    log.unlink()
+    with pytest.raises(FileNotFoundError):
+        tail.read(1)
+
+
+def test_a_server_that_does_not_run_on_this_machine_is_refused_with_a_remedy():
+    feed = OpenedHostFeed(Machine({}), lambda: 0.0, contained=True, here=True)
+    feed.host.name = "local"
+    with pytest.raises(HostNotFitError, match="does not run on this machine"):
+        require_host(feed, 75)

@@ -37,7 +37,7 @@ class FakeServer:
     def __init__(self):
         self.started, self.system, self.broken, self.commits, self.calls, self.resets = 1000.0, "7", None, 0, 0, "0\t1"
         self.read_only, self.number, self.counting, self.sessions, self.opened = "on", VERSION, "public", 0, 0
-        self.asked, self.scans, self.catalogue, self.log_right = [], 0, 1000, "t"
+        self.asked, self.scans, self.catalogue, self.log_right, self.timing = [], 0, 1000, "t", "on"
         self.committed = lambda: 60
 
     def connect(self):
@@ -53,7 +53,7 @@ class FakeServer:
         if "server_version" in statement:
             words = (
                 "18.0", self.number, self.read_only, "t", "f", self.started, "10.0.0.9", "1", "on", self.counting, "5000",
-                "on", self.catalogue, "shop", "0", "100", "128MB",
+                "on", self.catalogue, "shop", "0", "100", "128MB", self.timing,
             )  # fmt: skip
             return "\t".join(map(str, words))
         if statement == sessions_statement(VERSION):
@@ -257,7 +257,17 @@ def test_a_reset_by_somebody_else_is_told(rig):
     rig.server.calls, rig.server.resets = 0, "0\t2"
     rig.run(10)
     _, window, _ = rig.end()
-    assert EventKind.EVICTED in kinds(window)
+    (reset,) = (event for event in window.events if event.kind is EventKind.RESET)
+    assert reset.detail == "pg_stat_statements"
+    assert EventKind.EVICTED not in kinds(window)
+
+
+def test_entries_that_are_thrown_away_are_told_as_such(rig):
+    rig.recorder.begin()
+    rig.run(20)
+    rig.server.resets = "7\t1"
+    rig.run(10)
+    assert EventKind.EVICTED in kinds(rig.end()[1])
 
 
 def test_without_the_extension_statements_are_not_asked_for(rig):
@@ -397,6 +407,81 @@ def test_a_part_that_fails_costs_the_others_nothing_and_is_told_once(rig, wanted
     assert len(rig.told) == 1
     assert remedy in rig.told[0]
     assert 4 <= len(asked) <= 8, "it is tried again, less and less often"
+
+
+def test_without_the_right_to_use_the_schema_of_an_extension_that_right_is_named(rig):
+    rig.recorder.begin()
+    fail_at(rig, "pg_stat_statements(", "42501", "permission denied for schema monitoring")
+    rig.run(20)
+    (told,) = rig.told
+    assert "GRANT USAGE ON this SCHEMA" in told
+
+
+@pytest.mark.parametrize("sqlstate", ["0A000", "42703", "42501"])
+def test_a_view_that_the_server_does_not_show_costs_the_others_nothing(tmp_path, sqlstate):
+    heard = Heard()
+    rig = Rig(tmp_path / "archive", followers=(heard,))
+    answer = rig.server.answer
+    commits = answer(COUNTERS)
+
+    def refuse(statement):
+        if "c.name AS pgstrata" not in statement:
+            return answer(statement)
+        if "lsn.position" in statement:
+            raise SqlError("pg_current_wal_insert_lsn() is not supported", sqlstate=sqlstate)
+        return answer(COUNTERS) if "database.xact_commit" in statement else "wal.records\t5"
+
+    assert "lsn.position" in COUNTERS
+    assert "xact_commit" in commits
+    rig.server.answer = refuse
+    rig.recorder.begin()
+    rig.run(90)
+    assert "no_position" in heard.limits
+    facts, window, _ = rig.end()
+    assert len(known(window)) > 80
+    assert "no_position" in facts.limits
+    assert [told for told in rig.told if "position in the WAL" in told] == rig.told
+    assert len(rig.told) == 1
+    assert not any(event.kind is EventKind.MISSED for event in window.events)
+    whole = [statement for statement in rig.server.asked if statement == COUNTERS]
+    assert len(whole) <= 2, "what the server refuses is not asked for again"
+
+
+def test_views_are_asked_for_again_once_the_role_may_see_more(rig):
+    answer, rights = rig.server.answer, ["f"]
+
+    def refuse(statement):
+        if "server_version" in statement:
+            words = answer(statement).split("\t")
+            return "\t".join((*words[:3], rights[0], *words[4:]))
+        if "lsn.position" in statement and rights[0] == "f":
+            raise SqlError("permission denied", sqlstate="42501")
+        return answer(COUNTERS) if "database.xact_commit" in statement else answer(statement)
+
+    rig.server.answer = refuse
+    rig.recorder.begin()
+    rig.run(70)
+    assert "no_position" in rig.recorder.limits
+    rights[0] = "t"
+    rig.run(70)
+    assert not {"no_position", "no_pg_monitor"} & set(rig.recorder.limits)
+
+
+def test_that_reads_and_writes_are_not_timed_is_a_limit(rig):
+    rig.server.timing = "off"
+    rig.recorder.begin()
+    assert "no_io_timing" in rig.recorder.limits
+
+
+def test_a_log_of_another_machine_that_turns_out_to_be_closed_is_told(tmp_path):
+    there = TalkingHost()
+    rig = Rig(tmp_path / "archive", there=there)
+    rig.recorder.begin()
+    rig.run(5)
+    there.log_limit = "no_log"
+    rig.run(70)
+    assert "no_log" in rig.end()[0].limits
+    assert [told for told in rig.told if "log cannot be read" in told] == rig.told != []
 
 
 def test_a_part_that_works_again_is_recorded_again(rig):
@@ -779,7 +864,7 @@ def test_another_program_that_writes_to_the_archive_is_told_once_and_no_end(rig)
 class TalkingHost:
     """The server's host with a log; `broken` is what it fails with."""
 
-    name, reads_log = "ssh:db1", True
+    name, log_limit = "ssh:db1", ""
 
     def __init__(self, backends=(1,)):
         self.backends, self.places, self.broken = backends, [], None

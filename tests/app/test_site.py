@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgstrata.app.site import observe_site, site_here
+from pgstrata.app.site import named_destination, observe_site, site_here
 from pgstrata.errors import ParseError, UsageError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.shell import ShellHost
@@ -63,3 +63,27 @@ def test_a_machine_that_does_not_say_who_we_are_is_no_use():
 def test_what_restores_a_host_names_it():
     assert restore_command("local") == "pgstrata host restore"
     assert restore_command("me@db1", "status") == "pgstrata host status --host me@db1"
+
+
+@pytest.mark.parametrize(
+    ("host", "told"),
+    [
+        ("db1", "db1"),
+        ("ssh:db1", "db1"),
+        ("user@db1", "user@db1"),
+        ("ssh://user@db1:2222", "ssh://user@db1:2222"),
+        ("vm", "vm"),
+        ("ssh:local", "local"),
+        ("local", None),
+        (None, None),
+    ],
+)
+def test_a_host_is_named_as_for_ssh_or_as_in_an_experiment(host, told):
+    assert named_destination(host) == told
+
+
+@pytest.mark.parametrize("host", ["", "ssh:", "-oProxyCommand=x", "ssh:-x", "a b", "vm:bookworm"])
+def test_what_names_no_machine_that_ssh_reaches_is_refused_with_an_example(host):
+    with pytest.raises(UsageError) as caught:
+        named_destination(host)
+    assert (caught.value.where, "user@db1" in caught.value.remedy) == ("--host", True)

@@ -6,6 +6,7 @@ import pytest
 
 import fakes
 from fake_clock import RecordingEvents
+from pgstrata.app import targets
 from pgstrata.app.targets import MachineTarget
 from pgstrata.conduct.losses import PAUSES
 from pgstrata.errors import HostLostError
@@ -134,3 +135,17 @@ def test_the_tools_of_clients_are_sent_once_whatever_is_lost_or_booted_later():
     assert made.client_tools() == "tools, tls True"
     assert made.client_tools() == "tools, tls True"
     assert made.hosts.said.count(("tools", "ssh:db1")) == 2
+
+
+def test_a_word_that_the_kernel_does_not_know_is_warned_of_once(monkeypatch):
+    made = target()
+    opened = SimpleNamespace(transport="far", site=SimpleNamespace(privilege=("sudo", "-n")))
+    monkeypatch.setattr(Hosts, "__getitem__", lambda _, __: opened, raising=False)
+    monkeypatch.setattr(targets, "find_unknown", lambda host, _, words: words[:1] if host == "far" else ())
+    made._boots = SimpleNamespace(boot=lambda *_, **__: None)
+    layers = {"kernel": "6.1", "boot.options": "mitigatons=off isolcpus=1"}
+    for _ in range(2):
+        made.boot([fakes.environment("a", host=FAR, layers=layers)], fresh=True)
+    (event,) = made.events.events
+    assert event.kind is EventKind.WARNING
+    assert "the kernel of ssh:db1 says that it does not know mitigatons=off" in event.text

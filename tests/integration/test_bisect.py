@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from small_source import write_source
+
 pytestmark = [pytest.mark.server, pytest.mark.slow, pytest.mark.timeout(900)]
 
 FACTOR = """
@@ -39,10 +41,6 @@ scale = 1
 clients = 2
 run = "1s"
 warmup = "0s"
-"""
-CONFIGURE = """#!/bin/sh
-for word; do case $word in --prefix=*) prefix=${word#--prefix=};; esac; done
-echo "prefix=$prefix" > src/Makefile.global
 """
 # It installs a server that is built already, with the defaults of this commit; as in a true build, its binary knows
 # the prefix, so that no two commits share their data.
@@ -108,12 +106,7 @@ def cache(sandbox):
 @pytest.fixture
 def repository(tmp_path, ready):
     folder = tmp_path / "repository"
-    for name in ("src/backend/parser", "contrib/pg_prewarm"):
-        (folder / name).mkdir(parents=True)
-    (folder / "configure").write_text(CONFIGURE)
-    (folder / "configure").chmod(0o755)
-    (folder / "contrib/pg_prewarm/Makefile").write_text("all install:\n\t@true\n")
-    (folder / "src/backend/parser/gram.c").write_text("/* made by bison */")
+    write_source(folder)
     good = MAKEFILE.replace("READY", ready)
     who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 

@@ -16,6 +16,7 @@ from pgstrata.app.correlate import load_associations
 from pgstrata.app.decide import decide_file
 from pgstrata.app.explain import load_explanation, load_periods, load_profile
 from pgstrata.app.incidents import load_incidents
+from pgstrata.compare.merged import merge_parts
 from pgstrata.compare.one_look import ImportTerms
 from pgstrata.diagnosis.live.detection import WEEK
 from pgstrata.diagnosis.live.explain import explain_runs
@@ -30,13 +31,18 @@ from pgstrata.model.archive import (
     RelationUse,
     Span,
 )
+from pgstrata.model.bisect import Bisection, BisectStep, Commit, Outcome
 from pgstrata.model.doubts import NamedDoubt
 from pgstrata.model.experiment import ControlKind, Level
 from pgstrata.model.explanation import Chosen, Explained
 from pgstrata.model.listing import Listed, ListedKind, ListedState, Listing
+from pgstrata.model.merged import HOST, MergedPart
 from pgstrata.model.runs import StatementLatency
+from pgstrata.model.server import ChangedSetting
+from pgstrata.report.answer.merged import make_merged_document
 from pgstrata.report.blocks.page import emit_page
 from pgstrata.report.commands.decision_page import make_decision_document
+from pgstrata.report.commands.search_page import make_search_document
 from pgstrata.report.live.correlate import make_associations_document
 from pgstrata.report.live.document import make_explanation
 from pgstrata.report.live.incidents import make_incidents
@@ -162,6 +168,15 @@ def rich_page(*, sliced=False, long=False):
             attributions=(attribution(), attribution(environment="pg18-async")),
             accounts=(account("pg16", 4e-4), account("pg18", 3.6e-4)),
             stacks=(*side("pg16", BASE), *side("pg18", MORE)),
+            changed_settings=tuple(
+                (name, ChangedSetting(name=setting, value=value, unit=unit, default="16384"))
+                for name in ("pg16", "pg18", "pg18-async", "pg16-control")
+                for setting, value, unit in (
+                    ("shared_buffers", "131072", "8kB"),
+                    ("max_wal_size", "4096" if name == "pg18" else "8192", "MB"),
+                    ("shared_preload_libraries", "an_extension_of_our_own,another_one_with_a_longer_name", ""),
+                )
+            ),
         )
     )
 
@@ -231,6 +246,45 @@ def decision_page():
     return emit_page(
         make_decision_document(decide_file(_INSTANCES / "published.csv", terms, _INSTANCES / "prices.toml"))
     )
+
+
+def merged_page():
+    """A study of three machines, two of which have names that are long."""
+    parts = []
+    for place, name in enumerate(
+        ("db1", "a-machine-of-another-type-with-a-long-name", "a-third-machine-for-comparison")
+    ):
+        study = _DESK.answer(blocks=12, effects=(1.0, 1.05 - 0.04 * place, 0.8, 1.0), cells=(_DESK.cell(),)).study
+        parts.append(MergedPart(name=name, study=study, kind=f"type {place % 2}"))
+    return emit_page(make_merged_document(merge_parts("machines", HOST, parts)))
+
+
+def search_page():
+    """A search along commits, one of which does not build."""
+    subjects = (
+        "A first change",
+        "Another change with a subject that is rather long",
+        "It does not build",
+        "The last one",
+    )
+    commits = tuple(
+        Commit(hash=f"{place}" * 40, date="2026-01-02T03:04:05+00:00", subject=subject)
+        for place, subject in enumerate(subjects, 1)
+    )
+    levels = tuple(each.hash[:12] for each in commits)
+    whole = _DESK.comparison(verdict=Verdict.WORSE, effect=0.93, interval=Interval(low=0.92, high=0.945))
+    same = _DESK.comparison(verdict=Verdict.EQUIVALENT, effect=1.001, interval=_NARROW, equivalence_interval=_NARROW)
+    found = Bisection(
+        experiment=_DESK.answer(blocks=1).study.plan.experiment, factor="server", levels=levels, commits=commits,
+        outcome=Outcome.RANGE, before=1, after=3, folder="studies/bisect-pg-3f2a91c0",
+        ends=BisectStep(level=levels[3], side="last", comparison=whole, threshold=0.03, study="ends"),
+        steps=(
+            BisectStep(level=levels[1], side="first", comparison=same, threshold=0.036, study=f"level-{levels[1]}"),
+            BisectStep(level=levels[2], side="skipped", comparison=None, threshold=0.036, study=f"level-{levels[2]}",
+                       reason="the build failed: make: *** [src/backend/a_file_with_a_long_name.o] Error 1"),
+        ),
+    )  # fmt: skip
+    return emit_page(make_search_document(found, "1"))
 
 
 # ------------------------------------------------------------------------------------------------ live servers

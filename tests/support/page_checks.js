@@ -5,6 +5,7 @@ window.pageChecks = (() => {
   const COVERED = 0.75; // px by which two texts may touch
   const OFF = 1; // px by which a box may be off, because browsers round
   const LARGE = 24, LARGE_BOLD = 18.66; // px from which on text is large: WCAG 2.2, 1.4.3
+  const NARROW = 600; // px of a window up to which it is a phone
   const MOST = 30; // findings of one kind
 
   const all = (selector, root = document.body) => Array.from(root.querySelectorAll(selector));
@@ -38,6 +39,9 @@ window.pageChecks = (() => {
     return (may(style.overflowX) && each.scrollWidth > each.clientWidth + OFF)
       || (may(style.overflowY) && each.scrollHeight > each.clientHeight + OFF);
   };
+
+  // Charts always fit; in a narrow window only tables may be wider than it is.
+  const mayScroll = (each) => each.classList.contains("scroll") || (innerWidth > NARROW && !each.classList.contains("chart"));
 
   // ------------------------------------------------------------------------------------------------ pieces of text
 
@@ -124,6 +128,9 @@ window.pageChecks = (() => {
         found.push(`${name(each)} reaches from ${px(box.left)} to ${px(box.right)} px in a window of ${wide} px ${place(each)}`);
       }
       const style = getComputedStyle(each);
+      if (scroller(each) === each && each.scrollWidth > each.clientWidth + OFF && !mayScroll(each)) {
+        found.push(`${name(each)} scrolls sideways by ${each.scrollWidth - each.clientWidth} px ${place(each)}`);
+      }
       if (["hidden", "clip"].includes(style.overflowX) && each.scrollWidth > each.clientWidth + OFF) {
         found.push(`${name(each)} hides ${each.scrollWidth - each.clientWidth} px of its width ${place(each)}`);
       }

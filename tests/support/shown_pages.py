@@ -19,10 +19,10 @@ def _name(environments, cells, long):
 
 
 STUDIES = {_name(*size): size for size in (*_FEW, *_OTHERS)}
-CHARTS = ("rich", "rich-long", "slices", "slices-long", "decide", "runs")
+CHARTS = ("rich", "rich-long", "slices", "slices-long", "decide", "runs", "merged", "search")
 LIVE = ("explain", "window", "periods", "incidents", "correlate")
 SERVED = ("list", "framed")
-_SHOWN = {*(_name(*size) for size in _FEW), "rich", "rich-long", "explain", "list"}
+_SHOWN = {*(_name(*size) for size in _FEW), "rich", "rich-long", "merged", "explain", "list"}
 SIZES = {"desk": DESK, "phone": PHONE}
 
 
@@ -51,6 +51,8 @@ def make_page(name, archive):
         "slices-long": lambda: forged_pages.rich_page(sliced=True, long=True),
         "runs": forged_pages.runs_page,
         "decide": forged_pages.decision_page,
+        "merged": forged_pages.merged_page,
+        "search": forged_pages.search_page,
         "list": forged_pages.list_page,
         "framed": forged_pages.framed_page,
     }

@@ -31,9 +31,9 @@ def make_header(run, plan):
 
 
 def write_study(place, question, measure, more=None):
-    """place/study of the experiment `question`; measure(plan, run) gives values by metric, None for a missing run.
+    """Make place/study of the experiment `question`; its plan. measure(plan, run) gives values by metric, or None.
 
-    `more`, given a run, has further fields of its record.
+    None is a missing run. `more`, given a run, has further fields of its record.
     """
     (place / "ask.toml").write_text(question)
     plan = load_plan(place / "ask.toml")
@@ -46,3 +46,4 @@ def write_study(place, question, measure, more=None):
                 header = make_header(run, plan)
                 record = replace(make_record(run, values), **(more(run) if more else {}))
                 store.commit(FinishedRun(evidence=evidence, header=header, record=record))
+    return plan

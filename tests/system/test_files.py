@@ -138,3 +138,47 @@ def test_a_private_file_is_private_from_its_beginning(tmp_path, monkeypatch):
     finally:
         os.umask(before)
     assert modes == [0o600, 0o600]
+
+
+def read_below(folder, path, owner=None):
+    with reading.open_below(str(folder), path, owner=os.getuid() if owner is None else owner) as stream:
+        return stream.read()
+
+
+def test_a_file_below_a_folder_is_read_from_there(tmp_path):
+    (tmp_path / "var" / "log").mkdir(parents=True)
+    (tmp_path / "var" / "log" / "server.log").write_bytes(b"lines")
+    (tmp_path / "root").symlink_to(tmp_path)
+    for path in ("/var/log/server.log", "var//./log/server.log"):
+        assert read_below(tmp_path / "root", path) == b"lines"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("linked/file", "Not a directory|symbolic links"),
+        ("link", "not an ordinary file"),
+        ("dangling", "not an ordinary file"),
+        ("pipe", "not an ordinary file"),
+        ("folder", "not an ordinary file"),
+        ("../file", "no path of a file"),
+        ("/", "no path of a file"),
+        ("missing", "No such file"),
+    ],
+)
+def test_nothing_that_leads_elsewhere_is_read_below_a_folder(tmp_path, path, said):
+    (tmp_path / "file").write_bytes(b"secret")
+    inside = tmp_path / "inside"
+    (inside / "folder").mkdir(parents=True)
+    (inside / "linked").symlink_to(tmp_path)
+    (inside / "link").symlink_to(tmp_path / "file")
+    (inside / "dangling").symlink_to("nowhere")
+    os.mkfifo(inside / "pipe")
+    with pytest.raises(OSError, match=said):
+        read_below(inside, path)
+
+
+def test_a_file_of_another_user_is_not_read_below_a_folder(tmp_path):
+    (tmp_path / "file").write_bytes(b"secret")
+    with pytest.raises(OSError, match="of the server's user"):
+        read_below(tmp_path, "file", os.getuid() + 1)

@@ -28,7 +28,7 @@ class ClientHere:
     found: ClientHost
 
     def observe(self) -> ClientHost:
-        """The same each time."""
+        """The client's host; it does not change."""
         return self.found
 
 
@@ -97,7 +97,7 @@ class ClientMachines:
     _found: ClientHost | None = field(init=False, default=None)
 
     def observe(self) -> ClientHost:
-        """As the contract says; a machine that has been opened again is observed again."""
+        """As the port says; a machine that has been opened again is observed again."""
         now = tuple(self.hosts[spec] for spec in self.specs)
         if self._found is None or any(one is not other for one, other in zip(now, self._connected, strict=True)):
             self._found = join_clients([self._look(opened) for opened in now], self.hosts.machine.clock)

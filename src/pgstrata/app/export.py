@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,6 +67,9 @@ def export_results(source: Path, form: str, output: Path | None) -> Exported:
 def _observe(source: Path) -> tuple[Sequence[Observation], Repeats | None]:
     if source.is_dir():
         return tuple(_of_study(StudyFolder(source).load(series=COMPARED_SERIES))), Repeats.IN_TURNS
+    if str(source) != "-" and not os.path.lexists(source):
+        remedy = "give a file of results, or a folder of a study or archive; `pgstrata list` finds those"
+        raise UsageError("there is no such file or folder", where=str(source), remedy=remedy)
     text, name = read_table(source)
     tables = parse_metrics(text, name)
     return tuple(each for table in tables for each in table.observations), tables[0].repeats

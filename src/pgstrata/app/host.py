@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pgstrata.app.machine import SystemClock
-from pgstrata.app.site import Site, open_site
+from pgstrata.app.site import Site, named_destination, open_site
 from pgstrata.errors import HostNotFitError
 from pgstrata.ledger.entries import host_state
 from pgstrata.ledger.ledger import HostLedger, restore
@@ -85,15 +85,15 @@ def refuse_dirty(site: Site, *, keep: Kept = keep_nothing) -> None:
     )
 
 
-def show_host(destination: str | None = None) -> HostState:
+def show_host(host: str | None = None) -> HostState:
     """What is changed on this host or on one that ssh reaches; nothing is touched."""
-    with open_site(destination) as site:
+    with open_site(named_destination(host)) as site:
         return host_state(site.transport, site.ledger)
 
 
-def restore_host(destination: str | None = None, *, force: bool) -> Undone:
+def restore_host(host: str | None = None, *, force: bool) -> Undone:
     """Undo on a host whatever no living pgstrata needs; HostNotFitError where something is left."""
-    with open_site(destination) as site:
+    with open_site(named_destination(host)) as site:
         if not site.transport.exists(site.ledger):
             return Undone()
         with _holding(site, SystemClock(), "pgstrata host restore"):

@@ -5,7 +5,6 @@ How long the builds of a search took is kept in its folder, because its budget h
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from pgstrata.model.experiment import Environment, Experiment
 from pgstrata.ports.host import Clock
 from pgstrata.servers.shelf import ServerSite
 from pgstrata.store.failures import storage_errors
+from pgstrata.store.serialise import render_json
 from pgstrata.system.files import make_folders, write_atomically
 from pgstrata.system.reading import read_regular
 from pgstrata.vms.kernel_builds import KernelBuilder
@@ -67,9 +67,9 @@ class CommitKernels:
     def _keep(self, commit: str, seconds: float) -> None:
         known = self._load()
         with storage_errors(self.folder):
-            text = json.dumps({**known, commit: round(known.get(commit, 0.0) + seconds, 1)}, indent=2) + "\n"
+            spent = {**known, commit: round(known.get(commit, 0.0) + seconds, 1)}
             make_folders(self.folder)
-            write_atomically(self.folder / BUILDS_FILE, text.encode())
+            write_atomically(self.folder / BUILDS_FILE, render_json(spent, indent=2))
 
     def _load(self) -> Mapping[str, float]:
         """Empty where there is no such list, or a damaged one: it only adds to what counts for the budget."""

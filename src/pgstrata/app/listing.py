@@ -21,9 +21,9 @@ from pgstrata.store.archives.schema import ARCHIVE
 from pgstrata.store.archives.writer import LOCK as ARCHIVE_LOCK
 from pgstrata.store.catalogue import CATALOGUE, count_runs
 from pgstrata.store.lock import LOCK_FILE, Holder, find_holder
-from pgstrata.store.merged import MERGED_FILE, load_merged_head
+from pgstrata.store.merged import load_merged_head
 from pgstrata.store.serialise import parse_plan_file
-from pgstrata.store.study import PLAN_FILE, load_plan_file
+from pgstrata.store.study import MERGED_FILE, PLAN_FILE, load_plan_file
 from pgstrata.system.locks import locked_inodes
 from pgstrata.system.reading import open_regular
 
@@ -179,7 +179,7 @@ def _read_archive(listed: Listed, path: Path, holder: Holder | None) -> Listed:
 
 
 def _read_bundle(listed: Listed, path: Path) -> Listed:
-    """By its manifest and its plan, which lie at its beginning; the rest is neither unpacked nor checked."""
+    """Read a bundle's manifest and plan, which lie at its beginning; the rest is neither unpacked nor checked."""
     from pgstrata.store.bundles.unpack import open_bundle  # noqa: PLC0415 - most folders have no bundles
 
     with open_bundle(path) as bundle:

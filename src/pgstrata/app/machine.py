@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pgstrata.app.places import find_machine_places, find_server_user
 from pgstrata.drivers.registry import driver_programs
 from pgstrata.errors import UsageError
+from pgstrata.experiment.keys import WrongValueError
+from pgstrata.experiment.servers import parse_server
 from pgstrata.hosts.lanes import pause
 from pgstrata.hosts.local import LocalHost
-from pgstrata.model.experiment import ServerKind, ServerSpec
+from pgstrata.model.experiment import ServerSpec
 from pgstrata.model.server import Build
 from pgstrata.ports.host import Clock, Host
 from pgstrata.servers.inspect import ProgramCheck
@@ -105,18 +107,7 @@ def check_levels(machine: Machine, levels: Sequence[str]) -> Iterator[tuple[str,
 
 
 def _spec(level: str) -> ServerSpec:
-    if level == "embedded":
-        return ServerSpec(kind=ServerKind.EMBEDDED)
-    if level.isdecimal():
-        return ServerSpec(kind=ServerKind.CATALOGUE, value=level)
-    if level.startswith("maven:"):
-        return ServerSpec(kind=ServerKind.MAVEN, value=level.removeprefix("maven:"))
-    if level.startswith("build:"):
-        return ServerSpec(kind=ServerKind.BUILD, value=level.removeprefix("build:"))
-    prefix = level.removeprefix("prefix:")
-    if not prefix.startswith("/"):
-        raise UsageError(
-            f"{level!r} is not a server that can be checked",
-            remedy="use embedded, a major version, maven:MAJOR, build:/DIR or prefix:/DIR",
-        )
-    return ServerSpec(kind=ServerKind.PREFIX, value=prefix)
+    try:
+        return parse_server(level)
+    except WrongValueError as error:
+        raise UsageError(error.what, remedy=error.remedy) from None

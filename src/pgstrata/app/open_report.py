@@ -15,7 +15,7 @@ from pgstrata.errors import DiskFullError, PgstrataError
 from pgstrata.experiment.keys import slug
 from pgstrata.hosts.browser import choose_browsers, start_browser
 from pgstrata.store.archives.schema import ARCHIVE
-from pgstrata.store.merged import MERGED_FILE
+from pgstrata.store.study import MERGED_FILE
 from pgstrata.system.files import PRIVATE_FOLDER, is_full, make_folders
 
 _OPTION: Final = "-o"

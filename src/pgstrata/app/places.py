@@ -10,6 +10,7 @@ from pathlib import Path
 from pgstrata.datasets.marker import sum_datasets
 from pgstrata.errors import UsageError
 from pgstrata.hosts.local import LocalHost
+from pgstrata.model.kernel_files import parse_meminfo
 from pgstrata.model.plan import HostCapacity
 from pgstrata.ports.host import Host
 from pgstrata.servers.places import Places, find_places, server_user
@@ -58,9 +59,7 @@ def observe_capacity(host: Host, folder: str, *, cpus: int, taken: int) -> HostC
 
 def observe_memory(host: Host) -> int:
     """Bytes of memory of a machine."""
-    meminfo = host.read("/proc/meminfo").decode()
-    total = next(line for line in meminfo.splitlines() if line.startswith("MemTotal:"))
-    return int(total.split()[1]) * 1024
+    return parse_meminfo(host.read("/proc/meminfo").decode(), "MemTotal")
 
 
 def socket_root(places: Places, study: str) -> str:

@@ -201,7 +201,7 @@ class _ScriptReader:
         return self._read(name, read_regular)
 
     def read_program(self, name: str) -> str:
-        """Of a file that will be executed; OSError also where pgstrata is root and another user may change it."""
+        """Text of a file that will be executed; OSError also where pgstrata is root and another user may change it."""
         return self._read(name, read_own)
 
     def _read(self, name: str, read: Callable[..., bytes]) -> str:

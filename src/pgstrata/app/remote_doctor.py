@@ -12,10 +12,10 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Final
 
-from pgstrata.app.doctor import Installations, examine, find_installations, guard
+from pgstrata.app.doctor import Installations, examine, examine_here, find_installations, guard
 from pgstrata.app.machine import SystemClock
 from pgstrata.app.places import find_machine_places
-from pgstrata.app.site import Site, open_site
+from pgstrata.app.site import Site, named_destination, open_site
 from pgstrata.collectors.hostfacts.probes import judge_connection
 from pgstrata.collectors.pgtest import FSYNC, TIMING
 from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
@@ -33,14 +33,17 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/pgstrata-doctor.XXXXXX") && chmod 711 "$fold
 """
 
 
-def examine_there(destination: str) -> Examination:
-    """A host by its ssh destination, as the user that ssh logs in as.
+def examine_host(host: str | None) -> Examination:
+    """This machine, or the one that `--host` names, as the user that ssh logs in as.
 
     Raises:
         UsageError: that is no destination, or a variable of the environment over there names no usable folder.
         HostNotFitError: ssh cannot log in there (host key, permission), or a program is missing there.
         HostLostError: it cannot be reached, or the connection broke.
     """
+    destination = named_destination(host)
+    if destination is None:
+        return examine_here()
     clock = SystemClock()
     with open_site(destination) as site:
         connection = tuple(

@@ -57,7 +57,7 @@ def repeat_command(study: str, file: Path, arguments: Sequence[str]) -> Repeated
         folder, user = Path.cwd(), pwd.getpwuid(os.getuid()).pw_name
     except (OSError, KeyError):
         raise UsageError(
-            "the present folder is gone, or this user has no name",
+            "the current folder no longer exists, or this user has no name",
             where="--resume-after-boot",
             remedy="give the command in a folder that exists, as a user of /etc/passwd; or use --reboot",
         ) from None

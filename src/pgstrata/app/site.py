@@ -11,11 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from pgstrata.app.places import find_machine_places
-from pgstrata.errors import ParseError
+from pgstrata.errors import ParseError, UsageError
+from pgstrata.experiment.hosts import parse_named_host
+from pgstrata.experiment.keys import WrongValueError
 from pgstrata.hosts.local import LocalHost
 from pgstrata.hosts.ssh_link import Patience
 from pgstrata.ledger.lock import LOCK_VARIABLE
-from pgstrata.model.experiment import HostSpec
+from pgstrata.model.experiment import HostKind, HostSpec
 from pgstrata.model.server import TcpRoute
 from pgstrata.ports.host import Command, Host
 from pgstrata.servers.places import HOST_LEDGER, Places, absolute_path, find_places, server_user
@@ -37,6 +39,7 @@ for name in "$@"; do
 done
 :
 """
+_NAME_IT: Final = "write it as for ssh, such as db1, user@db1 or ssh://user@db1:2222"
 PATIENCE: Final = Patience()
 _SOCKETS: Final = "pgstrata-ssh-"
 _SHORT: Final = "/tmp"  # noqa: S108 - a folder of our own is made in it, with a name that is short enough for a socket
@@ -107,6 +110,23 @@ def observe_site(transport: Host) -> Site:
     return Site(transport=transport, uid=uid, places=places, environ=environ, machine=words["machine"])
 
 
+def named_destination(host: str | None) -> str | None:
+    """What ssh is told for a value of `--host`, such as db1 or ssh:db1; None for this machine.
+
+    Raises:
+        UsageError: it names no machine that ssh could reach.
+    """
+    if host is None:
+        return None
+    try:
+        spec = parse_named_host(host)
+    except WrongValueError as error:
+        raise UsageError(error.what, where="--host", remedy=_NAME_IT) from None
+    if spec.kind is HostKind.VM:
+        raise UsageError(f"{host!r} is a virtual machine, which pgstrata boots itself", where="--host", remedy=_NAME_IT)
+    return spec.destination or None
+
+
 @contextmanager
 def open_site(destination: str | None, *, config: str | None = None) -> Iterator[Site]:
     """This machine, or the one that the user's own ssh reaches by that destination; the transport is closed at the end.
@@ -165,10 +185,10 @@ class OpenedHost:
 
     @property
     def transport(self) -> Host:
-        """As the user of pgstrata there."""
+        """The host as the user of pgstrata there."""
         return self.site.transport
 
     @property
     def places(self) -> Places:
-        """Its folders, which need not be there yet."""
+        """The folders of pgstrata there, which need not exist yet."""
         return self.site.places

@@ -18,6 +18,7 @@ from pgstrata.app.sent import SentServers, bring_file
 from pgstrata.app.site import OpenedHost
 from pgstrata.app.study_hosts import StudyHosts, local_host
 from pgstrata.app.vm_boots import VmBoots
+from pgstrata.boots.observe import find_unknown
 from pgstrata.collectors.hostfacts.parse import find_shared, parse_host_facts
 from pgstrata.collectors.hostfacts.sampler import capture_host_facts
 from pgstrata.conduct.losses import reconnect, too_often
@@ -40,7 +41,7 @@ from pgstrata.model.reasons import Notice
 from pgstrata.model.server import Build
 from pgstrata.model.shared import SharedResources
 from pgstrata.ports.events import Event, EventKind, Events
-from pgstrata.ports.host import Host
+from pgstrata.ports.host import BOOT_ID, Host
 from pgstrata.ports.server import ServerSource
 from pgstrata.ports.store import Store
 from pgstrata.ports.target import ClientSide, Link, ServerHost, Supply
@@ -50,7 +51,6 @@ from pgstrata.servers.supply import RunningSource, address_of
 from pgstrata.workloads import builtin_workloads
 from pgstrata.workloads.data import marker_sql
 
-_BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
 _SENDING: Final = "sending servers there"
 _T = TypeVar("_T")
 
@@ -89,9 +89,11 @@ class MachineTarget:
     _sent: SentServers | None = field(init=False, default=None)
     _observed: ServerHost | None = field(init=False, default=None)
     _boots: HostBoots | VmBoots | OwnBoots | None = field(init=False, default=None)
+    _doubted: set[str] = field(init=False, default_factory=set)
+    """Words of command lines of which a warning was given."""
 
     def provision(self) -> Mapping[str, Build]:
-        """As the contract says; a machine that is lost over it is waited for as in the preflight."""
+        """As the port says; a machine that is lost meanwhile is waited for, as in the preflight."""
         own = self.spec.remote and any(each.server.kind is not ServerKind.DSN for each in self._environments)
         if own:
             # data are made there
@@ -145,19 +147,33 @@ class MachineTarget:
         return kind(spec=self.spec, hosts=hosts, tell=self._step, gone=self._forget)
 
     def at_hand(self, environment: Environment) -> bool:
-        """As the contract says: whatever needs no reboot of this machine."""
+        """As the port says: whatever needs no reboot of this machine."""
         return self._boots is None or self._boots.at_hand(boot_of(environment))
 
     def boot(self, environments: Sequence[Environment], *, fresh: bool) -> None:
-        """As the contract says; a machine stays up if no environment asks for a boot."""
+        """As the port says; a machine stays up if no environment asks for a boot."""
         if self._boots is not None and environments:
-            self._boots.boot(boot_of(environments[0]), fresh=fresh)
+            wanted = boot_of(environments[0])
+            self._boots.boot(wanted, fresh=fresh)
+            self._doubt_words(wanted.options)
+
+    def _doubt_words(self, words: Sequence[str]) -> None:
+        """Warn once of each word that the kernel says it does not know: it may be compared without any effect."""
+        opened = self._opened
+        for word in find_unknown(opened.transport, opened.site.privilege, words):
+            if word not in self._doubted:
+                self._doubted.add(word)
+                text = (
+                    f"the kernel of {self.spec.named} says that it does not know {word}, which may have no effect: "
+                    "check how it is written, and the configuration of the kernel"
+                )
+                self.events.emit(Event(kind=EventKind.WARNING, text=text))
 
     def ready(self) -> None:
         """Nothing to do: a machine that reboots was waited for, and a connected one is ready."""
 
     def observe(self) -> ServerHost:
-        """As the contract says; observed again after a lost connection, such as by a reboot."""
+        """As the port says; observed again after a lost connection, such as by a reboot."""
         if self._observed is None:
             self._observed = self._look()
         return self._observed
@@ -170,11 +186,11 @@ class MachineTarget:
             self._boots.give_back()
 
     def kernel(self) -> str:
-        """As the contract says; empty, too, where it cannot be read."""
+        """As the port says; empty, too, where it cannot be read."""
         if self.spec.kind is not HostKind.SSH:
             return ""
         hosts = self._opened.host, self.machine.here
-        found, own = (host.read_files((_BOOT_ID,)).get(_BOOT_ID, b"") for host in hosts)
+        found, own = (host.read_files((BOOT_ID,)).get(BOOT_ID, b"") for host in hosts)
         return "" if found == own else found.decode("ascii", "replace").strip()
 
     def silent(self) -> bool:

@@ -37,13 +37,15 @@ def load_waits(
     """
     with ArchiveReader.open(archive) as reader:
         facts = archive_facts(reader, archive)
-        window = require_looks(reader.window(choose_window(facts, begin, end)[0], facts))
+        span, clipped = choose_window(facts, begin, end)
+        window = require_looks(reader.window(span, facts))
         texts = reader.texts() if query_text else {}
     seen = seen_events(window)
     wanted = match_events(event, (name for name, _ in seen))
     if not wanted:
         raise _never_seen(event, window, seen)
-    return FoundWaits(archive=str(archive), facts=facts, waits=find_waits(window, wanted, at_least), texts=texts)
+    waits = find_waits(window, wanted, at_least)
+    return FoundWaits(archive=str(archive), facts=facts, waits=waits, texts=texts, clipped=clipped)
 
 
 def _never_seen(event: str, window: ArchiveWindow, seen: tuple[tuple[str, int], ...]) -> ArchiveError:

@@ -64,7 +64,7 @@ def make_samplers(*, query_text: bool = True, waits: Use | None = None) -> tuple
 
 
 def choose_samplers(experiment: Experiment) -> tuple[Sampler, ...]:
-    """Those that an experiment wants."""
+    """The samplers that an experiment wants."""
     *usual, perf = make_samplers(query_text=experiment.query_text, waits=use_of_waits(experiment))
     return (*(usual if experiment.diagnosis else ()), *((perf,) if experiment.profile_cpu else ()))
 

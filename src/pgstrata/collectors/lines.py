@@ -21,7 +21,7 @@ def whole_number(word: str) -> int:
 
 
 def natural_number(word: str) -> int:
-    """The same without a sign, as counters are; ValueError for anything else."""
+    """An integer without a sign, as counters are; ValueError for anything else."""
     if word.startswith("-"):
         raise ValueError(word)
     return whole_number(word)

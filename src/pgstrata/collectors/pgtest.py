@@ -1,4 +1,4 @@
-"""What pg_test_fsync and pg_test_timing say of a host: the cost of a flush and of a look at the clock."""
+"""What pg_test_fsync and pg_test_timing say of a host: the cost of a flush and of reading the clock."""
 
 from __future__ import annotations
 

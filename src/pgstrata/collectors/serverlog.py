@@ -1,7 +1,7 @@
 """The server's log as events of a run: how many of each kind in which second. Pure.
 
 A line counts where its prefix has a time in GMT, as log_line_prefix = '%m [%p] ' and log_timezone = 'GMT' write it, and
-its message is English. Of other logs nothing is said.
+its message is English (`live.log` knows the messages). Of other logs nothing is said.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from pgstrata.collectors.live.log import FAILURES, find_events
+from pgstrata.model.archive import EventKind
 from pgstrata.model.courses import EVENTS
 from pgstrata.model.metrics import Series
 
@@ -21,14 +23,13 @@ LOG: Final = "server.log"
 _LINE: Final = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) (?:GMT|UTC) [^\n]{0,300}?\b(?P<level>[A-Z]+):  (?P<text>.*)"
 )
-_FAILURES: Final = frozenset({"ERROR", "FATAL", "PANIC"})
-_MESSAGES: Final[Mapping[str, re.Pattern[str]]] = {
-    "checkpoint_starts": re.compile(r"checkpoint starting:"),
-    "checkpoint_ends": re.compile(r"checkpoint complete:"),
-    "autovacuums_done": re.compile(r"automatic (?:aggressive )?(?:vacuum|analyze)\b.* of table "),
-    "temporary_files": re.compile(r"temporary file: path "),
+_SERIES: Final[Mapping[EventKind, str]] = {
+    EventKind.CHECKPOINT: "checkpoint_starts",
+    EventKind.CHECKPOINT_DONE: "checkpoint_ends",
+    EventKind.AUTOVACUUM: "autovacuums_done",
+    EventKind.TEMPORARY: "temporary_files",
+    EventKind.DEADLOCK: "deadlocks",
 }
-_DEADLOCK: Final = "deadlock detected"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +55,10 @@ def parse_log(text: bytes) -> Iterator[LogEvent]:
 
 
 def _kinds(level: str, text: str) -> Iterator[str]:
-    if level == "LOG":
-        yield from (kind for kind, message in _MESSAGES.items() if message.match(text))
-    elif level in _FAILURES:
+    """Names of series; a deadlock is an error, too."""
+    yield from (_SERIES[kind] for kind, _ in find_events(level, text) if kind in _SERIES)
+    if level in FAILURES:
         yield "errors"
-        if text.startswith(_DEADLOCK):
-            yield "deadlocks"
 
 
 def make_events(text: bytes, begin: float, end: float) -> tuple[Series, ...]:

@@ -103,7 +103,7 @@ def start_watch(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """In which servers an extension is looked for: in our own ones, in those that somebody runs."""
+    """Whether an extension is looked for in servers that pgstrata starts (`own`) and in those that somebody runs."""
 
     own: bool = False
     running: bool = False
@@ -115,13 +115,13 @@ class Use:
 
 
 def use_where_all_load(experiment: Experiment, extension: str) -> Use:
-    """In servers of our own only where all of them load its library; in running ones where somebody did."""
+    """Use it in pgstrata's servers if all of them load its library, in running ones wherever somebody loaded it."""
     own = [each for each in experiment.environments if each.server.kind is not ServerKind.DSN]
     return Use(own=all(each.loads(extension) for each in own), running=True)
 
 
 def create_extension(subject: CaptureSubject, extension: str, setting: str) -> None:
-    """Its objects in the database, where its library is loaded.
+    """Create an extension in the database of a server that has loaded its library.
 
     Nothing happens where that is not allowed, or they are not installed.
 

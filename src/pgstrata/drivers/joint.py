@@ -100,7 +100,7 @@ class JointDriver:
         return self._first.count_late(evidence, limit=limit, lead=lead)
 
     def facts(self) -> Mapping[str, str]:
-        """Those of the first; HostNotFitError where another machine has another version."""
+        """Facts of the first machine's driver; HostNotFitError where another machine has another version."""
         if self._facts is None:
             first, *others = (place.driver.facts() for place in self._places)
             for place, other in zip(self._places[1:], others, strict=True):
@@ -146,7 +146,7 @@ class JointDriver:
         return ClientProcesses(processes=started)
 
     def _read_clock(self, place: Place) -> tuple[float, float]:
-        """By how much its clock is ahead of the coordinator's, and how long the question took, in seconds."""
+        """Seconds by which a machine's clock is ahead of the coordinator's, and seconds that asking took."""
         asked, begun = self._clock.wall(), self._clock.monotonic()
         there = place.generator.host.clock().wall
         took = self._clock.monotonic() - begun

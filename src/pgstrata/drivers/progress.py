@@ -1,11 +1,25 @@
-"""Reports of a driver, second by second, as series. Pure."""
+"""Reports of a driver, second by second: what is new of them in its file, and all of them as series."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pgstrata.errors import HostFileError
 from pgstrata.model.metrics import SCHEDULE_LAG, TPS, Series
 from pgstrata.ports.driver import ProgressPoint
+from pgstrata.ports.host import Host
+
+Points = tuple[ProgressPoint, ...]
+
+
+def read_new(host: Host, path: str, offset: int, parse: Callable[[str], Points]) -> tuple[Points, int]:
+    """The reports in whole lines of a file from `offset` bytes on, and the offset behind these; none without a file."""
+    try:
+        tail = host.read(path, offset=offset)
+    except HostFileError:
+        return (), offset
+    whole = tail[: tail.rfind(b"\n") + 1]
+    return parse(whole.decode("utf-8", "replace")), offset + len(whole)
 
 
 def to_series(points: Sequence[ProgressPoint]) -> tuple[Series, ...]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from pgstrata.errors import HostNotFitError, LevelNotTakenError, PgstrataError
+from pgstrata.errors import LevelNotTakenError, PgstrataError
 from pgstrata.ledger.entries import EntryFiles, host_state, moment, observe_owner
 from pgstrata.ledger.undo import At, LedgerStep, Undoer, go_on, raise_if_kept, read_state
 from pgstrata.model.changes import Change, ChangeOwner, Entry, Undone
-from pgstrata.ports.host import Clock, Command, Completed, Host, observe_boot
+from pgstrata.ports.host import Clock, Completed, Host, observe_boot
+from pgstrata.system.privilege import require_privilege
 
 
 class HostLedger:
@@ -71,26 +72,10 @@ class HostLedger:
 
     def _begin(self) -> ChangeOwner:
         """Before the first change: who we are, whether we may, and where entries go."""
-        privilege = self._files.privilege
-        if privilege and (said := self._refusal(privilege)) is not None:
-            raise HostNotFitError(
-                f"{self._host.user} may not change this host: {' '.join(privilege)} is refused",
-                where=self._host.name,
-                details=said,
-                remedy="start pgstrata as root (or let ssh log in as root there), or allow this user to use sudo "
-                "without a password: `pgstrata doctor` lists the commands",
-            )
+        require_privilege(self._host, self._files.privilege)
         self._files.make_folder()
         self._owner = observe_owner(self._host, self._study)
         return self._owner
-
-    def _refusal(self, privilege: tuple[str, ...]) -> tuple[str, ...] | None:
-        """What is said where the privilege is not to be had."""
-        try:
-            done = self._host.run(Command(argv=(*privilege, "true")), check=False)
-        except HostNotFitError as error:  # it is not installed
-            return (error.what,)
-        return done.last_words() if done.code else None
 
     def _write_ahead(self, change: Change, before: str, owner: ChangeOwner) -> Entry:
         self._at(LedgerStep.BEFORE_ENTRY)

@@ -19,6 +19,7 @@ from pgstrata.model.changes import ChangeOwner
 from pgstrata.model.codec import parse_json
 from pgstrata.ports.host import Clock, Command, Host, Process, StopSignal, start_times
 from pgstrata.system import commands
+from pgstrata.units import printable
 
 LOCK_VARIABLE: Final = "PGSTRATA_LOCK"
 """Names another file: whoever measures twice at a time on one host has to say so."""
@@ -146,8 +147,7 @@ def _render_holder(fields: Mapping[str, Any]) -> str:
     if not isinstance(pid, int) or not all(isinstance(text, str) for text in said):
         return ""
     user, study, since = said
-    text = f"process {pid} of {user}, {study}, since {since}"
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    return printable(f"process {pid} of {user}, {study}, since {since}")
 
 
 def _unusable(path: str, code: int) -> HostNotFitError:

@@ -1,9 +1,9 @@
 """What of a host decides which of its layers can be changed there, and by whom."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from pgstrata.model.kernel_files import parse_allowed_cpus
 from pgstrata.model.mounts import find_mount
 
 
@@ -39,19 +39,12 @@ class Abilities:
     @property
     def cpus(self) -> int:
         """CPUs that the user may use; 1 where it is not known."""
-        return count_cpus(self.files.get("/proc/self/status", ""))
+        return len(parse_allowed_cpus(self.files.get("/proc/self/status", ""))) or 1
 
     def read_only(self, path: str) -> bool:
         """Whether `path`, such as /proc/sys, lies on a mount that cannot be written to, as in most containers."""
         mount = find_mount(self.files.get("/proc/self/mountinfo", ""), path)
         return mount is not None and mount.read_only
-
-
-def count_cpus(status: str) -> int:
-    """How many CPUs a process may use, from /proc/self/status (0-3,8 are five); 1 where it does not say."""
-    found = re.search(r"^Cpus_allowed_list:\s*([\d,-]+)$", status, re.MULTILINE)
-    ranges = (part.partition("-") for part in found[1].split(",")) if found else ()
-    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges) or 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from pgstrata.model.doubts import Doubt
 from pgstrata.model.objective import Objective
 from pgstrata.model.plan import HORIZON
 from pgstrata.model.price import Worth
+from pgstrata.model.server import ChangedSetting
 from pgstrata.model.study import Study
 
 ALL_CELLS: Final = "all"
@@ -83,14 +84,14 @@ class Comparison:
     level: float = 0.045
     horizon: int = HORIZON
     reference: str = ""
-    """Of the pairs on request: the environment that this one is compared with. Empty: the baseline."""
+    """The environment that this one is compared with, for pairs on request. Empty: the baseline."""
     values: int = 0
     baseline_values: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantileShift:
-    """By how much one percentile of latency moved, in one environment and cell: a point of the shift function.
+    """The change of one percentile of latency in one environment and cell: a point of the shift function.
 
     `metric` names the percentile, `quantile` is the same between 0 and 1, `threshold` its own as a ratio. `effect` and
     `interval` are ratios, as in `Comparison`; the interval is part of a band that holds for all percentiles of this
@@ -159,7 +160,7 @@ class CpuFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementShift:
-    """By how much the mean latency of one statement moved, in one environment and cell with a profile.
+    """The change of the mean latency of one statement in one environment and cell with a profile.
 
     `statement` is its text as the driver gives it, `number` tells statements of the same text apart, from 0. `metric`
     is that whose threshold holds. `effect` and `interval` are ratios, as in `Comparison`; `level` is the statement's
@@ -365,26 +366,28 @@ class Answer:
     effects: tuple[FactorEffect, ...] = ()
     axes: tuple[OrderedAxis, ...] = ()
     load_findings: tuple[LoadFinding, ...] = ()
-    """By curve over clients, then by environment, the baseline first."""
+    """Ordered by curve over clients, then by environment, the baseline first."""
     load_trends: tuple[LoadTrend, ...] = ()
-    """By axis (clients, then scale), curve and environment."""
+    """Ordered by axis (clients, then scale), curve and environment."""
     anomalies: tuple[Anomaly, ...] = ()
     """Kinks of curves, then runs that stray, the largest first."""
     shifts: tuple[QuantileShift, ...] = ()
-    """By environment and cell, then from the lowest percentile to the highest; none where nobody asked for them."""
+    """Ordered by environment, cell and percentile, the lowest first; none where nobody asked for them."""
     statement_shifts: tuple[StatementShift, ...] = ()
-    """By cell and environment, in the order of the scripts; none without a profile."""
+    """Ordered by cell, environment and script; none without a profile."""
     pairs: tuple[Comparison, ...] = ()
     """All pairs of environments, each against its `reference`; none where nobody asked for them."""
     attributions: tuple[Attribution, ...] = ()
-    """By environment and cell, each against the baseline; none where nobody asked why."""
+    """Ordered by environment and cell, each against the baseline; none where nobody asked why."""
     unattributed: tuple[Unattributed, ...] = ()
     """Differences that have no attribution, where somebody asked."""
     accounts: tuple[LevelAccount, ...] = ()
-    """By cell and environment, where somebody asked why."""
+    """Ordered by cell and environment; none where nobody asked why."""
     cpu_findings: tuple[CpuFinding, ...] = ()
-    """By environment, found or not; none where no cell only reads, or CPU is not known."""
+    """One for each environment, found or not; none where no cell only reads, or CPU is not known."""
     worth: Worth | None = None
     """Costs and values for the money; None if the experiment has no prices."""
     stacks: tuple[RunStacks, ...] = ()
     """Of the runs in which perf was at work, for a report."""
+    changed_settings: tuple[tuple[str, ChangedSetting], ...] = ()
+    """Environments with the settings of their servers that differ from PostgreSQL's defaults, for a report."""

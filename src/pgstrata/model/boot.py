@@ -22,6 +22,9 @@ KEYS: Final = (KERNEL, OPTIONS, *OF_MACHINES)
 """The keys of `Environment.layers` that need a boot."""
 
 
+_READ_ONLY_FOR_GRUB: Final = frozenset({"btrfs", "zfs", "bcachefs"})
+_DEVICES_READ_ONLY_FOR_GRUB: Final = ("/dev/mapper/", "/dev/dm-", "/dev/md")
+
 DEFAULT_MEMORY: Final = 2 * 1024**3
 DEFAULT_CPUS: Final = 2
 DEFAULT_CACHE: Final = "none"
@@ -61,6 +64,19 @@ class BootGroup:
     host: HostSpec
     boot: Boot
     again: bool = False
+
+
+def grub_writes(kind: str, source: str) -> bool:
+    """Whether GRUB can change its environment at the boot, and so take back the choice of an entry.
+
+    It cannot on file systems with checksums, LVM, RAID and encrypted disks (the GRUB manual, "The GRUB environment
+    block"). An entry chosen there would be started at each power cycle.
+
+    Args:
+        kind: of the file system with /boot/grub, as in /proc/mounts; empty if not known.
+        source: its device.
+    """
+    return kind not in _READ_ONLY_FOR_GRUB and not source.startswith(_DEVICES_READ_ONLY_FOR_GRUB)
 
 
 def is_of_series(release: str, asked: str) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from pgstrata.units import shorten
+
 LOCAL: Final = "local"
 """The name of the transport to this machine."""
 _LONGEST: Final = 80
@@ -140,7 +142,4 @@ def restore_command(host: str, verb: str = "restore") -> str:
 
 def render_state(state: str) -> str:
     """A state of a thing for a sentence: one line of at most 80 characters."""
-    line = " ".join(state.split())
-    if not line:
-        return "nothing"
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+    return shorten(" ".join(state.split()), _LONGEST) or "nothing"

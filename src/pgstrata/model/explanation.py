@@ -166,12 +166,22 @@ class Onset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """By how many seconds a figure of server or host began to change before the load did; below 0: after it."""
+
+    name: str
+    seconds: float
+    interval: ValueInterval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """A window against a comparison window.
 
     `rows` and their remainder add up to the difference of the load, and so do `waits`, `statements` and `applications`,
     each a sum of the rows by one name. `calls` are by statement, largest first, empty where nothing was counted.
     `causes` explain most of the extra load, the first one first; empty where none is known, or nothing is slow.
+    `leads` are those of figures of `server` and `host` that show a beginning.
     `courses` are those of both windows and around them; of a study those of the window, with those of the comparison
     window beside them.
     """
@@ -198,16 +208,21 @@ class Explanation:
     plans: LivePlans = field(default_factory=LivePlans)
     causes: tuple[Cause, ...] = ()
     reference_courses: Courses | None = None
+    leads: tuple[Lead, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """Both windows, and what is shown around them; `clipped`: the user asked for more than the archive has."""
+    """Both windows, and what is shown around them.
+
+    `clipped`, `comparison_clipped`: the user asked for more than the archive has.
+    """
 
     window: Span
     comparison: Span
     around: Span
     clipped: bool
+    comparison_clipped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

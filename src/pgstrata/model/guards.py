@@ -14,6 +14,23 @@ from typing import Final
 
 MUCH_BACKGROUND_LOAD: Final = 0.25
 """Share of the CPUs used by other processes from which on a figure is judged to be disturbed."""
+FAST_CLOCKS: Final = frozenset(
+    {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase", "tod"}
+)
+"""Clock sources of the kernel that are read without a system call (vDSO): those of processors and of hypervisors."""
+_FOREIGN_CPU: Final = 0.25
+_FOREIGN_SHARE: Final = 0.02
+_STOLEN_SHARE: Final = 0.02
+
+
+def is_much_foreign(used: float, cpus: float) -> bool:
+    """Whether CPUs that others kept busy disturb a measurement on a host that has so many; 0 where that is unknown."""
+    return used > max(_FOREIGN_CPU, _FOREIGN_SHARE * cpus)
+
+
+def is_much_stolen(stolen: float, cpus: float) -> bool:
+    """Whether CPUs that the hypervisor gave to other machines disturb a measurement on a host that has so many."""
+    return stolen > _STOLEN_SHARE * cpus
 
 
 class Force(StrEnum):

@@ -36,15 +36,17 @@ class Mount:
         return "ro" in self.options + self.super_options
 
 
-def parse_mounts(mountinfo: str) -> Iterator[Mount]:
-    """Each line of /proc/self/mountinfo.
+def parse_mounts(mountinfo: str, *, lenient: bool = False) -> Iterator[Mount]:
+    """Each line of /proc/self/mountinfo; with `lenient`, lines of another shape are left out.
 
     Raises:
-        ParseError: one has another shape.
+        ParseError: a line has another shape.
     """
     # splitlines would also split at characters that a path may contain
     for line in filter(None, mountinfo.split("\n")):
         match = _LINE.fullmatch(line)
+        if match is None and lenient:
+            continue
         if match is None:
             raise ParseError(f"not a line of /proc/self/mountinfo: {line!r}")
         yield Mount(

@@ -1,6 +1,6 @@
 """All that will be done, before anything is touched."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,7 +12,7 @@ from pgstrata.units import render_duration
 HORIZON: Final = 60
 """Blocks over which the error probability of a comparison is spent, and after which nothing is measured."""
 FORMER_HORIZON: Final = 24
-"""That of studies begun by versions before 0.2."""
+"""The horizon of studies begun by versions before 0.2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,9 +140,16 @@ class Design:
         """Whether the warm-up of that block is there; the unlogged stretch where environments take turns."""
         return self.stretched is None or block <= self.stretched
 
-    def describe(self, run: float) -> str:
-        """For floors and people; `run` is the cell's run length in seconds."""
-        paired = ", sessions paired" if self.placement is Placement.PAIRED else ""
+    def describe(self, run: float, environments: Sequence[Environment] = ()) -> str:
+        """For floors and people.
+
+        Args:
+            run: the cell's run length in seconds.
+            environments: that may have a placement of their own; without them that of the cell is said.
+        """
+        pairs = {self.pairs(each) for each in environments} or {self.placement is Placement.PAIRED}
+        some = " in some environments" if len(pairs) > 1 else ""
+        paired = f", sessions paired{some}" if True in pairs else ""
         if self.sliced:
             return f"{self.rounds} slices of {render_duration(self.slice_seconds)}{paired}"
         return f"runs of {render_duration(run)}{paired}"

@@ -51,9 +51,10 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiled:
-    """A profile with what its words need."""
+    """A profile with what its words need; `clipped`: the user asked for more than the archive has."""
 
     archive: str
     facts: ArchiveFacts
     profile: Profile
     texts: Mapping[str, str]
+    clipped: bool = False

@@ -37,7 +37,7 @@ class Validity(StrEnum):
 
 
 def name_of_statement(text: str) -> str:
-    """Its name: a comment of small letters, spaces and hyphens in front of it; empty where there is none."""
+    """The name of a statement: a comment of small letters, spaces and hyphens in front of it; empty without one."""
     found = _NAMED.match(text)
     return found["name"] if found else ""
 

@@ -109,3 +109,13 @@ class Fingerprint:
     """What was observed of a host or an environment from inside: named facts as text."""
 
     facts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedSetting:
+    """A setting of a server that differs from PostgreSQL's default; both values are in `unit`, such as 8kB or ms."""
+
+    name: str
+    value: str
+    unit: str
+    default: str

@@ -27,7 +27,7 @@ class Study:
     rates: Mapping[str, float] = field(default_factory=dict)
     """Transactions per second of cells whose rate is a share of the slowest maximum, by identity."""
     maxima: Mapping[str, float] = field(default_factory=dict)
-    """Those maxima, and what ladders were climbed by, by `sources.rates.maximum_key`."""
+    """Maximum rates of environments, and what ladders were climbed by; by `sources.rates.maximum_key`."""
     beyond: tuple[Cell, ...] = ()
     """Cells that are not measured, because throughput falls before them in every environment."""
     query_plans: tuple[PlanUse, ...] = ()

@@ -55,9 +55,10 @@ class EventWaits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundWaits:
-    """Waits for an event with what their words need."""
+    """Waits for an event with what their words need; `clipped`: the user asked for more than the archive has."""
 
     archive: str
     facts: ArchiveFacts
     waits: EventWaits
     texts: Mapping[str, str]
+    clipped: bool = False

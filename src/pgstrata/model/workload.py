@@ -152,7 +152,7 @@ class Workload:
         return tuple(dict.fromkeys((self.driver, *(each.driver for each in self.scripts))))
 
     def data_for(self, given: Mapping[str, str]) -> DataKind:
-        """Its data with options as a cell gives them."""
+        """The workload's data with options as a cell gives them."""
         counts = [int(value) for name, value in self.values(given).items() if self.options[name].copies]
         return replace(self.data, copies=counts[0]) if counts else self.data
 
@@ -167,7 +167,7 @@ class Workload:
         return {name: given.get(name, option.default) for name, option in self.options.items()}
 
     def scripts_for(self, given: Mapping[str, str], driver: str = "") -> tuple[Script, ...]:
-        """Its own scripts with options as they are given, for its usual driver unless another one is named.
+        """The workload's own scripts with the options given, for its usual driver unless another one is named.
 
         None where the driver's own script runs, or where the driver cannot run it with these options.
         """

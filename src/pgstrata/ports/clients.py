@@ -39,12 +39,12 @@ class ClientProcesses:
 
     @property
     def pid(self) -> int:
-        """Of the first."""
+        """Process id of the first."""
         return self.processes[0].pid
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Of all."""
+        """Process ids of all."""
         return tuple(process.pid for process in self.processes)
 
     def poll(self) -> ProcessExit | None:
@@ -70,9 +70,8 @@ class ClientProcesses:
 
 
 def _together(exits: Sequence[ProcessExit]) -> ProcessExit:
-    cpu = CpuTime(user=sum(each.cpu.user for each in exits), system=sum(each.cpu.system for each in exits))
     each = tuple(each.cpu for each in exits)
-    return ProcessExit(code=next((each.code for each in exits if each.code), 0), cpu=cpu, each=each)
+    return ProcessExit(code=next((each.code for each in exits if each.code), 0), cpu=sum(each, CpuTime()), each=each)
 
 
 def share_clients(clients: int, machines: int) -> tuple[int, ...]:

@@ -118,7 +118,7 @@ class CountsLate(Protocol):
     """A driver's parser that knows the latency of single transactions, counted from their scheduled start. Pure."""
 
     def count_late(self, evidence: Mapping[str, bytes], *, limit: float, lead: float) -> StepCounts:
-        """Of transactions that began after `lead` seconds, those above `limit` seconds.
+        """How many of the transactions that began after `lead` seconds took more than `limit` seconds.
 
         Raises:
             ParseError: the log has an unknown shape.
@@ -130,7 +130,7 @@ class DriverParser(Protocol):
 
     @property
     def name(self) -> str:
-        """Of its processes, and of its sessions where nobody names these otherwise (application_name)."""
+        """Name of its processes, and of its sessions unless something else sets application_name."""
 
     def ran(self, evidence: Mapping[str, bytes]) -> bool:
         """Whether the evidence of a run holds anything that an execution left."""
@@ -176,7 +176,7 @@ class Driver(DriverParser, Protocol):
         """End a client that would go on for long, paused or not: after the transactions in hand, everything written."""
 
     def counting(self, folder: str, marks: str, arm: int) -> Steps[Mapping[str, bytes]]:
-        """In steps: evidence of a client that ended after turns in slices, its log (`sampling_rate` 1) by slice.
+        """Evidence of a client that ended after turns in slices, its log (`sampling_rate` 1) by slice; in steps.
 
         The log itself goes: only the counts are evidence. `marks` is a file on the host with a line
         `ROUND ARM START STOP` for each slice, in order of time, in nanoseconds of the wall clock.

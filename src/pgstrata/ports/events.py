@@ -26,7 +26,10 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened while a plan is carried out; `kind` is stable, the other fields depend on it."""
+    """Something that happened while a plan is carried out; `kind` is stable, the other fields depend on it.
+
+    `seconds_left` is what is left at most, `budget_left` what is left of the budget; None where there is none.
+    """
 
     kind: EventKind
     run: str = ""
@@ -37,6 +40,7 @@ class Event:
     done: int = 0
     total: int = 0
     seconds_left: float | None = None
+    budget_left: float | None = None
     standings: tuple[Standing, ...] = ()
 
 

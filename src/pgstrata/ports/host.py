@@ -32,8 +32,11 @@ class Command:
 class CpuTime:
     """CPU seconds of a finished process and its waited-for children."""
 
-    user: float
-    system: float
+    user: float = 0.0
+    system: float = 0.0
+
+    def __add__(self, other: CpuTime) -> CpuTime:
+        return CpuTime(user=self.user + other.user, system=self.system + other.system)
 
     @property
     def total(self) -> float:
@@ -60,8 +63,8 @@ class Completed:
         return self.stderr.decode("utf-8", "replace")
 
     def last_words(self, most: int = 3) -> tuple[str, ...]:
-        """The last lines of standard error."""
-        return tuple(self.complaints.splitlines()[-most:])
+        """The last lines of standard error; of standard output where there are none."""
+        return tuple((self.complaints.strip() or self.text.strip()).splitlines()[-most:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ class ServerSession(Protocol):
         """
 
     def rows_of_text(self, statement: str, *, timeout: float = 30.0) -> bytes:
-        """The same of one statement that strangers wrote: whatever is in it, it is no command for psql."""
+        """Rows of one statement that strangers wrote: nothing in it is taken as a command of psql."""
 
     def close(self) -> None:
         """End the connection."""

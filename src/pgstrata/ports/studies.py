@@ -79,4 +79,4 @@ class StudyRepository(Protocol):
         """The study of that name, begun or not."""
 
     def find_begun(self, stem: str) -> Sequence[StoredStudy]:
-        """Those that were begun and whose names begin so, by name."""
+        """Studies that were begun and whose names begin with `stem`, ordered by name."""

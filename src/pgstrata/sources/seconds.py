@@ -33,7 +33,7 @@ def seconds_of(run: RunRecord) -> FloatArray:
 
 
 def opening_of(run: RunRecord) -> float | None:
-    """By how much throughput in the first fifth of a run differs from the rest, as a share of the rest.
+    """The difference of throughput in the first fifth of a run to the rest, as a share of the rest.
 
     None for runs in slices, which discard their first slices, for runs of fewer than 11 seconds, and where nothing was
     done after the first fifth.

@@ -14,6 +14,7 @@ from pgstrata.errors import UsageError
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.observation import Observation, PairingKey, Repeats
 from pgstrata.sources.further import add_further
+from pgstrata.units import printable, render_names, shorten
 
 SEPARATORS: Final = (",", ";", "\t")
 COLUMNS: Final = ("block", "environment", "cell", "metric", "value")
@@ -28,7 +29,7 @@ MOST_ROWS: Final = 100_000
 MOST_METRICS: Final = 100
 MOST_COLUMNS: Final = 1000
 MOST_FIELDS: Final = 5_000_000
-"""Of all rows together."""
+"""Most fields of all rows together."""
 _MOST_PROBLEMS: Final = 5
 _MOST_NAMES: Final = 10
 _LONGEST_QUOTE: Final = 40
@@ -168,8 +169,7 @@ def _read_records(text: str, source: str, separator: str) -> Iterator[tuple[int,
 
 def _clean(field: str) -> str:
     """Without blanks around it, in one line, and nothing that a terminal would obey."""
-    text = " ".join(field.split())
-    return text if text.isprintable() else "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+    return printable(" ".join(field.split()))
 
 
 def _read_header(header: Sequence[str], where: str) -> tuple[dict[str, int], dict[str, int]]:
@@ -182,7 +182,10 @@ def _read_header(header: Sequence[str], where: str) -> tuple[dict[str, int], dic
     if missing:
         what = f"the first line names no column {' and no column '.join(missing)}"
         raise UsageError(
-            what, where=where, details=(f"it names {_list([*map(_quote, header)])}",), remedy=_name_columns()
+            what,
+            where=where,
+            details=(f"it names {render_names([*map(_quote, header)], _MOST_NAMES)}",),
+            remedy=_name_columns(),
         )
     places: dict[str, int] = {name: names.index(name) for name in COLUMNS if name in names}
     return places, {name or "(no name)": place for place, name in enumerate(header) if place not in places.values()}
@@ -227,7 +230,7 @@ def _choose_metric(rows: Sequence[_Record], source: str, asked: str | None) -> s
     faults = [_say_empty(row.line, "metric") for row in rows if not row.fields["metric"]]
     _refuse(source, faults)
     known = tuple(dict.fromkeys(row.fields["metric"] for row in rows))
-    listed = _list(known)
+    listed = render_names(known, _MOST_NAMES)
     if asked is None and len(known) > 1:
         raise UsageError(
             f"the file mixes {len(known)} metrics: {listed}",
@@ -332,10 +335,4 @@ def _refuse(source: str, faults: Sequence[_Fault]) -> None:
 
 def _quote(text: str) -> str:
     """The text in quotation marks, cut where it is long."""
-    return repr(text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 3]}...")
-
-
-def _list(names: Sequence[str]) -> str:
-    """The first of them, and how many more there are: a message is to be read."""
-    left = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {left:,} more" if left > 0 else "")
+    return repr(shorten(text, _LONGEST_QUOTE))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import sqlite3
-import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -14,6 +11,7 @@ from typing import Any, Final
 
 from pgstrata.errors import PgstrataError
 from pgstrata.system.files import save_for_all
+from pgstrata.system.reading import open_regular
 from pgstrata.system.users import UserIds, acting_as
 from pgstrata.system.ways import as_owner, find_owner
 
@@ -116,18 +114,9 @@ def _connect_immutable(path: Path) -> sqlite3.Connection | None:
 def _connect_copy(path: Path, scratch: Path) -> sqlite3.Connection:
     """The log of a killed writer, replayed in `scratch`: whoever may read the study need not be able to write there."""
     for file in (path, _log_of(path)):
-        with os.fdopen(_open_ordinary(file), "rb") as stream:
+        with open_regular(file) as stream:
             save_for_all(stream, scratch / file.name, executable=False)
     return sqlite3.connect(scratch / path.name)
-
-
-@as_owner
-def _open_ordinary(file: Path) -> int:
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not an ordinary file", str(file))
-    return descriptor
 
 
 def _log_of(path: Path) -> Path:

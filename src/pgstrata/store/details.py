@@ -99,7 +99,7 @@ def save_details(connection: sqlite3.Connection, key: int | None, record: RunRec
 
 
 def load_details(connection: sqlite3.Connection) -> dict[int, dict[str, Any]]:
-    """By run the fields of its record: sessions, processes, waits and queries, as far as there are any."""
+    """Fields of the record of each run, by run: sessions, processes, waits and queries, as far as there are any."""
     found: dict[int, dict[str, Any]] = {}
     for name, items in (("sessions", _SESSIONS.load(connection)), ("processes", _PROCESSES.load(connection))):
         for run, seen in items.items():
@@ -118,7 +118,7 @@ def _seen(counts: Iterable[_Counted]) -> tuple[_Counted, ...]:
 
 
 def _called(counts: Iterable[QueryCount]) -> tuple[QueryCount, ...]:
-    """The same of statements, whose latency is that of a call."""
+    """Counts of statements that were called: the latency of a statement is that of a call."""
     return tuple(count for count in counts if count.calls > 0)
 
 

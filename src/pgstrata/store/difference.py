@@ -8,6 +8,7 @@ from pgstrata.errors import StudyError
 from pgstrata.model.codec import encode
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.plan import Plan
+from pgstrata.units import shorten
 
 _MOST_LINES = 12
 _MOST_CHARACTERS = 160
@@ -57,7 +58,7 @@ def _diff_values(kept: Plan, wanted: Plan) -> tuple[str, ...]:
     pairs.append(("designs", _say_designs(kept), _say_designs(wanted)))
     pairs.append(("number of planned runs", len(kept.runs), len(wanted.runs)))
     found = [
-        f"{name}: {_shorten(old)} in the study, {_shorten(new)} now"
+        _say_change(name, old, new)
         for name, old, new in pairs
         if encode(old) != encode(new) and name not in {"environments", "cells"}
     ]
@@ -67,11 +68,11 @@ def _diff_values(kept: Plan, wanted: Plan) -> tuple[str, ...]:
     return tuple(found) or ("the same experiment, but another order or another choice of builds",)
 
 
+def _say_change(name: str, before: object, after: object) -> str:
+    old, new = (shorten(str(each), _MOST_CHARACTERS) for each in (before, after))
+    return f"{name}: {old} in the study, {new} now"
+
+
 def _say_designs(plan: Plan) -> str:
     cells = plan.experiment.cells
     return ", ".join(f"{cell.identity} {plan.design(cell.identity).describe(cell.run)}" for cell in cells)
-
-
-def _shorten(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."

@@ -38,7 +38,7 @@ def storage_errors(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def catalogue_errors(folder: Path) -> Iterator[None]:
-    """The same where the catalogue is read: whatever cannot be understood there is damage."""
+    """As `storage_errors`, where the catalogue is read: whatever cannot be understood there is damage."""
     with storage_errors(folder):
         try:
             yield

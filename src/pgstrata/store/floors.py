@@ -5,7 +5,6 @@ Whether a floor may be relied upon is for `pgstrata.plan.floors` to say.
 """
 
 import hashlib
-import json
 import math
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from pgstrata.model import sizes
 from pgstrata.model.codec import decode, parse_json
 from pgstrata.model.floor import FloorKey, FloorRecord, digest_facts
 from pgstrata.model.server import Fingerprint
+from pgstrata.store.serialise import render_json
 from pgstrata.system import files, reading
 
 FORMAT: Final = 2
@@ -124,7 +124,7 @@ def _render(record: FloorRecord) -> bytes:
         "version": record.version,
         "differences": list(record.differences),
     }
-    return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
+    return render_json(content, indent=1)
 
 
 def _parse(content: bytes, key: FloorKey) -> FloorRecord | None:

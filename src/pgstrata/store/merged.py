@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,10 +17,11 @@ from pgstrata.store.bundles.manifest import check_name
 from pgstrata.store.bundles.pack import BundledStudy
 from pgstrata.store.bundles.unpack import require_free
 from pgstrata.store.failures import storage_errors
+from pgstrata.store.serialise import render_json
+from pgstrata.store.study import MERGED_FILE
 from pgstrata.system import files, reading
 
 FORMAT: Final = 1
-MERGED_FILE: Final = "merged.json"
 PARTS: Final = "parts"
 _READ_ONLY: Final = 0o444
 MOST_PARTS: Final = 100
@@ -79,7 +79,7 @@ def write_merged(
             derive(aside / PARTS / name)
         head = MergedHead(format=FORMAT, factor=factor, parts=tuple(parts))
         with storage_errors(target):
-            files.write_new(aside / MERGED_FILE, (json.dumps(encode(head), indent=1) + "\n").encode())
+            files.write_new(aside / MERGED_FILE, render_json(encode(head), indent=1))
         accept(aside)
         require_free(target)
         with storage_errors(target):

@@ -60,7 +60,7 @@ class StudyFolder:
 
 @dataclass(frozen=True, slots=True)
 class StudyFolders:
-    """Those below a folder, by default `studies` below the current one."""
+    """Studies below a folder, by default `studies` below the current one."""
 
     root: Path = Path("studies")
 

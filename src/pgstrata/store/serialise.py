@@ -13,7 +13,7 @@ FORMAT = 2
 
 def render_plan_file(file: StudyHead) -> bytes:
     """plan.json as bytes."""
-    return _dump({"format": FORMAT, **encode(file)})
+    return render_json({"format": FORMAT, **encode(file)})
 
 
 def parse_plan_file(content: bytes, *, where: str) -> StudyHead:
@@ -39,7 +39,7 @@ def damaged_plan(why: str, where: str) -> StudyError:
 
 def render_header(header: RunHeader) -> bytes:
     """run.json as bytes."""
-    return _dump(encode(header), indent=1)
+    return render_json(encode(header), indent=1)
 
 
 def parse_header(content: bytes) -> RunHeader:
@@ -52,7 +52,7 @@ def parse_header(content: bytes) -> RunHeader:
 
 def render_fingerprint(fingerprint: Fingerprint) -> bytes:
     """A fingerprint as a JSON file."""
-    return _dump(dict(fingerprint.facts), indent=1)
+    return render_json(dict(fingerprint.facts), indent=1)
 
 
 def parse_fingerprint(content: bytes, *, where: str) -> Fingerprint:
@@ -63,5 +63,6 @@ def parse_fingerprint(content: bytes, *, where: str) -> Fingerprint:
         raise StudyError(f"a fingerprint is damaged: {error}", where=where) from error
 
 
-def _dump(value: object, *, indent: int | None = None) -> bytes:
+def render_json(value: object, *, indent: int | None = None) -> bytes:
+    """A value as a JSON file: UTF-8, with a line feed at its end."""
     return (json.dumps(value, ensure_ascii=False, indent=indent) + "\n").encode()

@@ -7,6 +7,7 @@ follows; where that could not be written, the next `open` derives it from the ev
 import os
 import sqlite3
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -34,6 +35,10 @@ from pgstrata.system import files, reading
 from pgstrata.system.ways import as_owner_inside
 
 PLAN_FILE = "plan.json"
+MERGED_FILE = "merged.json"
+"""In place of a plan in the folder of a merged study, whose parts are studies (`store.merged`)."""
+_DEPTH = 4
+"""How many folders of a study lie within each other, evidence of a run included."""
 EXPERIMENT_FILE = "experiment.toml"
 _CATALOGUE_FILES = {f"{catalogue.CATALOGUE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")}
 # Drafts of a pgstrata up to 0.1.0 that was killed
@@ -226,9 +231,18 @@ def load_plan_file(folder: Path) -> StudyHead:
     """The plan of a study, and when and by which pgstrata it was created; StudyError if there is no study."""
     path = folder / PLAN_FILE
     with storage_errors(folder):
-        there = path.is_file()
+        there, merged = path.is_file(), (folder / MERGED_FILE).is_file()
+    if merged and not there:
+        raise StudyError(
+            "this is a merged study, of which only show, report and gate take the whole",
+            where=str(folder),
+            remedy=f"name one of its parts: {folder}/parts/PART; each is a study",
+        )
     if not there:
         remedy = "give the folder that `pgstrata run` made; `pgstrata list` finds it"
+        with suppress(OSError):
+            if above := next((each for each in folder.parents[:_DEPTH] if (each / PLAN_FILE).is_file()), None):
+                remedy = f"this is a part of a study: give its whole folder, {above}"
         raise StudyError("there is no study here", where=str(folder), remedy=remedy)
     with storage_errors(folder):
         file = parse_plan_file(reading.read_regular(path, most=sizes.PLAN_FILE), where=str(path))

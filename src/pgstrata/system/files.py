@@ -26,6 +26,8 @@ from pgstrata.system.users import UserIds
 from pgstrata.system.ways import as_owner, as_owner_inside, as_owner_of
 
 _NO_LINKS: Final = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Flags for a file that is not there yet."""
 PRIVATE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
 _FOR_ALL: Final = 0o755
@@ -132,13 +134,13 @@ def open_folder(folder: Path) -> None:
 def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write a file that is not there yet, its folder made first; durable only after `sync_file` or `sync_tree`."""
     make_folders(path.parent)
-    _write_new(path, content, mode=mode)
+    create(path, content, mode=mode)
 
 
 @as_owner
-def _write_new(path: Path, content: bytes, *, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-    with os.fdopen(descriptor, "wb") as stream:
+def create(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a file that is not there yet, in a folder that is; FileExistsError."""
+    with os.fdopen(os.open(path, NEW_FILE, mode), "wb") as stream:
         stream.write(content)
 
 
@@ -154,7 +156,7 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
 @as_owner
 def _write_atomically(path: Path, content: bytes, *, mode: int) -> None:
     with _replacing(path) as beside:
-        _write_new(beside, content, mode=mode)
+        create(beside, content, mode=mode)
         sync_file(beside)
     sync_file(path.parent)
 
@@ -165,10 +167,9 @@ def write_beside(path: Path, content: bytes, *, mode: int | None = None) -> None
 
     A kill may leave a draft, as of `write_atomically`.
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     # who opens it before its mode is set could read what is written later
     begin = 0o666 if mode is None else mode & PRIVATE
-    with _replacing(path) as beside, os.fdopen(os.open(beside, flags, begin), "wb") as file:
+    with _replacing(path) as beside, os.fdopen(os.open(beside, NEW_FILE, begin), "wb") as file:
         if mode is not None:
             os.fchmod(file.fileno(), mode)
         file.write(content)
@@ -180,7 +181,7 @@ def writing_new(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
     FileExistsError where there is something at the path already. A kill may leave a draft, as of `write_atomically`.
     """
-    beside = path.with_name(f".pgstrata-{os.urandom(8).hex()}")
+    beside = _draft_of(path)
     with os.fdopen(_open_new(beside, mode), "wb") as stream:
         try:
             yield stream
@@ -193,7 +194,7 @@ def writing_new(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
 @as_owner
 def _open_new(path: Path, mode: int) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    return os.open(path, NEW_FILE, mode)
 
 
 @as_owner
@@ -207,6 +208,10 @@ def _publish(source: Path, target: Path) -> None:
         if target.exists() or target.is_symlink():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
         source.replace(target)
+
+
+def _draft_of(path: Path) -> Path:
+    return path.with_name(f".pgstrata-{os.urandom(8).hex()}")
 
 
 def is_draft(path: Path) -> bool:
@@ -226,7 +231,7 @@ def remove_drafts(folder: Path, *, older: float = 0.0) -> None:
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
     """A draft's path with an unpredictable name; the file written there takes the place of `path`, or is removed."""
-    beside = path.with_name(f".pgstrata-{os.urandom(8).hex()}")
+    beside = _draft_of(path)
     try:
         yield beside
         beside.replace(path)
@@ -234,13 +239,6 @@ def _replacing(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
         raise
-
-
-@as_owner
-def create(path: Path, content: bytes) -> None:
-    """Write a file that is not there yet; FileExistsError."""
-    with path.open("xb") as file:
-        file.write(content)
 
 
 def append(path: Path, content: bytes) -> None:
@@ -277,7 +275,7 @@ def save_for_all(stream: IO[bytes], path: Path, *, executable: bool) -> None:
 
 @as_owner
 def _save(stream: IO[bytes], path: Path, *, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    descriptor = os.open(path, NEW_FILE, mode)
     with os.fdopen(descriptor, "wb") as file:
         shutil.copyfileobj(stream, file, 1 << 20)
         os.fchmod(descriptor, mode)
@@ -309,10 +307,8 @@ def open_file(file: Path) -> None:
 def copy_file(source: Path, target: Path) -> None:
     """Copy the content of a file to a file that is not there yet; neither path may be a link."""
     reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(reading, "rb") as content:
-        writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-        with os.fdopen(writing, "wb") as file:
-            shutil.copyfileobj(content, file, 1 << 20)
+    with os.fdopen(reading, "rb") as content, os.fdopen(os.open(target, NEW_FILE, 0o666), "wb") as file:
+        shutil.copyfileobj(content, file, 1 << 20)
 
 
 def link_or_copy(source: Path, target: Path) -> None:

@@ -70,6 +70,48 @@ def read_as_is(path: str, *, most: int, offset: int = 0, own: bool = False) -> b
         os.close(descriptor)
 
 
+@contextmanager
+def open_below(folder: str, path: str, *, owner: int) -> Iterator[BinaryIO]:
+    """A regular file of the user `owner` below a folder, for reading; no link below the folder is followed.
+
+    It is for folders in which other users can put anything, such as the root of a container. OSError if it is missing,
+    is not regular, belongs to somebody else, or has a link on the way to it.
+
+    Args:
+        folder: where the way begins; a link here is followed.
+        path: from there, as the container sees it, without `..`.
+        owner: number of the user.
+    """
+    names = [name for name in path.split("/") if name not in {"", "."}]
+    if not names or ".." in names:
+        raise OSError(errno.EINVAL, "it is no path of a file below a folder", path)
+    step = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for place, name in enumerate(names, 1):
+            kind = 0 if place == len(names) else os.O_DIRECTORY
+            inner = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC | kind, dir_fd=step)
+            os.close(step)
+            step = inner
+        status = os.fstat(step)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != owner:
+            raise OSError(errno.EPERM, "it is not an ordinary file of the server's user", path)
+        # this very file, whatever lies at its path by now
+        descriptor = os.open(f"/proc/self/fd/{step}", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(step)
+    with os.fdopen(descriptor, "rb") as stream:
+        yield stream
+
+
+def read_head(path: str, size: int) -> bytes:
+    """The first bytes of a regular file, at most `size`, as the user that this process acts as."""
+    descriptor = _open_regular(path)
+    try:
+        return os.read(descriptor, size)
+    finally:
+        os.close(descriptor)
+
+
 def _open_regular(path: str) -> int:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode

@@ -24,6 +24,11 @@ _USUAL: Final = (80, 24)
 _MOST_KEYS: Final = 1024
 
 
+def can_be_drawn_on(out: TextIO, kind: str) -> bool:
+    """Whether a stream writes to a terminal that can move its cursor and show bars; `kind` is the value of TERM."""
+    return out.isatty() and kind not in {"", "dumb"} and _speaks_unicode(out)
+
+
 def open_terminal(out: TextIO, kind: str) -> Terminal | None:
     """The terminal that a stream writes to, if this process may draw on it: it can, and is in the foreground.
 
@@ -31,7 +36,7 @@ def open_terminal(out: TextIO, kind: str) -> Terminal | None:
         out: the stream.
         kind: the value of TERM.
     """
-    if not out.isatty() or kind in {"", "dumb"} or not _speaks_unicode(out):
+    if not can_be_drawn_on(out, kind):
         return None
     # a description of its own: not waiting is a property of the description, and the stream's is the shell's, too;
     # after `su` the terminal belongs to another user, and can be opened by its second name only
@@ -46,7 +51,7 @@ def open_terminal(out: TextIO, kind: str) -> Terminal | None:
 
 
 def _name_of(out: TextIO) -> str:
-    """Its path; in a container it may have none."""
+    """The path of the terminal; in a container it may have none."""
     try:
         return os.ttyname(out.fileno())
     except OSError:

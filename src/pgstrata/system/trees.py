@@ -18,11 +18,11 @@ from io import FileIO
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from pgstrata.system.files import NEW_FILE
 from pgstrata.system.users import UserIds, acting_as
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEEPEST: Final = 100
 _MOST_BYTES: Final = 16 << 30
 _CHUNK: Final = 1 << 20
@@ -108,7 +108,7 @@ def copy_tree(
 def _copy_file(chunks: Iterable[bytes], path: Path, found: _Found, writer: UserIds | None, *, for_all: bool) -> int:
     mode = (_FOR_ALL if found.executable else 0o644) if for_all else found.facts.st_mode & 0o777
     with acting_as(writer):
-        descriptor = os.open(path, _NEW, 0o600)
+        descriptor = os.open(path, NEW_FILE, 0o600)
     size = 0
     with os.fdopen(descriptor, "wb") as copy:
         for chunk in chunks:

@@ -29,7 +29,7 @@ class UserIds:
 
     @classmethod
     def of(cls, name: str) -> Self:
-        """Those of a user with a name; KeyError if there is none."""
+        """The ids of a user by name; KeyError if there is none."""
         entry = pwd.getpwnam(name)
         return cls(uid=entry.pw_uid, gid=entry.pw_gid, groups=tuple(os.getgrouplist(name, entry.pw_gid)))
 

@@ -135,12 +135,12 @@ def as_owner(function: Callable[_Arguments, _Returned]) -> Callable[_Arguments, 
 
 
 def as_owner_of(function: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
-    """The same for a function that uses what is there already."""
+    """As `as_owner`, for a function that uses what is there already."""
     return _acting(function, partial(find_owner, making=False))
 
 
 def as_owner_inside(function: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
-    """The same for a function that uses what is in the folders among its arguments."""
+    """As `as_owner`, for a function that uses what is in the folders among its arguments."""
     return _acting(function, lambda folder: find_owner(folder / "content", making=False))
 
 

@@ -11,7 +11,7 @@ from pgstrata.collectors.hostfacts.abilities import (
     parse_programs,
 )
 from pgstrata.hosts.local import LocalHost
-from pgstrata.model.abilities import count_cpus
+from pgstrata.model.abilities import Abilities
 from pgstrata.model.mounts import find_mount
 
 V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate"
@@ -53,7 +53,8 @@ def test_capabilities_are_read_from_the_status_of_the_process(status, bit, has):
 
 @pytest.mark.parametrize(("text", "cpus"), [("0-3,8", 5), ("0", 1), ("0-1", 2), ("2,4,6", 3), ("", 1)])
 def test_cpus_are_counted(text, cpus):
-    assert count_cpus(f"Name:\tx\nCpus_allowed_list:\t{text}\n") == cpus
+    status = f"Name:\tx\nCpus_allowed_list:\t{text}\n"
+    assert Abilities(files={"/proc/self/status": status}).cpus == cpus
 
 
 def test_programs_that_are_not_there_are_left_out():

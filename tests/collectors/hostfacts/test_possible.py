@@ -97,6 +97,15 @@ def mounted_read_only(path):
     return {"/proc/self/mountinfo": FILES["/proc/self/mountinfo"] + f"\n24 22 0:7 / {path} ro - proc proc rw"}
 
 
+GRUB = ("grub-reboot", "grub2-reboot")
+
+
+def on_lvm():
+    """GRUB alone, and /boot on a logical volume."""
+    mounts = FILES["/proc/self/mountinfo"].replace("/dev/sda1", "/dev/mapper/vg-root")
+    return replace(without_programs("bootctl", "kexec"), files=FILES | {"/proc/self/mountinfo": mounts})
+
+
 V1 = CgroupMount(path="/sys/fs/cgroup/blkio", version=1, controllers=frozenset({"rw", "blkio"}), writable=True)
 
 
@@ -127,12 +136,20 @@ V1 = CgroupMount(path="/sys/fs/cgroup/blkio", version=1, controllers=frozenset({
         (without_files("/etc/pgstrata/devices"), "storage.device", "block devices that may be overwritten"),
         (replace(COMPLETE, schedulers=("none",)), "storage.scheduler", "CONFIG_MQ_IOSCHED_DEADLINE"),
         (without_programs("ssh"), "host", "needs the package openssh-client"),
+        (without_programs(*GRUB, "bootctl", "kexec"), "kernel", "needs a boot loader that can boot an entry once"),
+        (on_lvm(), "kernel", "needs the package kexec: GRUB cannot take back a choice on ext4"),
+        (without_programs("kexec"), "boot.options", "needs the package kexec"),
     ],
 )  # fmt: skip
 def test_what_a_host_lacks_is_named_with_what_would_bring_it(host, key, remedy):
     finding = judge(host)[key]
     assert finding.possible is Possible.NOT_ON_HOST
     assert remedy in finding.note
+
+
+def test_grub_is_enough_where_it_can_take_its_choice_back():
+    assert judge(without_programs("bootctl", "kexec"))["kernel"].possible is Possible.YES
+    assert judge(replace(on_lvm(), programs=COMPLETE.programs))["kernel"].possible is Possible.YES
 
 
 def test_reads_can_be_limited_by_version_1():

@@ -56,12 +56,12 @@ class Access:
 
 
 def _same(given: str, secret: str) -> bool:
-    """In a time that does not depend on how much of it is right."""
+    """Compare in a time that does not depend on how much is equal."""
     return compare_digest(given.encode(errors="replace"), secret.encode())
 
 
 def parameter(query: str, name: str) -> str:
-    """Its value in a query; empty where it is not there exactly once."""
+    """The value of a parameter of a query; empty where it is not there exactly once."""
     try:
         (value,) = parse_qs(query, max_num_fields=8).get(name, ("",))
     except ValueError:

@@ -20,7 +20,7 @@ LONGEST: Final = 120.0
 """Seconds of one command."""
 _MOST_WAITING: Final = 8
 _NICENESS: Final = 10
-"""Of a command: others come first, but it is done in time on a machine whose CPUs are all in use."""
+"""Niceness of a command: others come first, but it ends in time even if all CPUs are in use."""
 
 
 class BusyError(Exception):

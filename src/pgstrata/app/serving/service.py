@@ -77,7 +77,7 @@ class Service:
         self._server.close()
 
     def _answer(self, request: Request) -> Response:
-        """Of a request whose Host is right."""
+        """The answer to a request whose Host is right."""
         try:
             return self._choose(request)
         except PgstrataError as error:
@@ -191,6 +191,6 @@ def _nonce() -> str:
 
 
 def _state_of(found: Listing) -> str:
-    """Of all that the list shows, but for the length of archives, which grows each second."""
+    """The state of all that the list shows, but for the length of archives, which grows each second."""
     shown = [(each.path, each.state, each.runs, each.headline, each.decided, each.problem) for each in found.entries]
     return blake2b(repr(shown).encode(), digest_size=8).hexdigest()

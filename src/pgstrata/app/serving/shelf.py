@@ -19,8 +19,7 @@ from pgstrata.store.archives.schema import ARCHIVE
 from pgstrata.store.archives.writer import LOCK as ARCHIVE_LOCK
 from pgstrata.store.catalogue import CATALOGUE
 from pgstrata.store.lock import LOCK_FILE
-from pgstrata.store.merged import MERGED_FILE
-from pgstrata.store.study import PLAN_FILE
+from pgstrata.store.study import MERGED_FILE, PLAN_FILE
 from pgstrata.system.locks import locked_inodes
 
 _FILES: Final = {
@@ -82,7 +81,7 @@ class Shelf:
         return found
 
     def key(self, entry: Listed) -> str:
-        """The same for as long as this is there."""
+        """A key that stays the same for as long as this process runs."""
         return blake2b(entry.path.encode(errors="surrogateescape"), key=self._secret, digest_size=12).hexdigest()
 
     def find(self, key: str) -> Listed | None:
@@ -120,7 +119,8 @@ class Shelf:
         for where, folders, files in os.walk(entry.path):
             left -= len(folders) + len(files)
             if left < 0:
-                raise PgstrataError("it has too many files for this", where=entry.path, remedy="use `pgstrata report`")
+                what = "it has too many files to be shown here"
+                raise PgstrataError(what, where=entry.path, remedy="use `pgstrata report`")
             with os.scandir(where) as entries:
                 if link := next((each.path for each in entries if each.is_symlink()), ""):
                     raise _LinkError(link)
@@ -142,7 +142,7 @@ def needs_answer(entry: Listed) -> bool:
 
 
 def _state_of(kind: ListedKind, path: Path, locked: frozenset[int] = frozenset()) -> State:
-    """Of the files that it consists of: inode, size and time of each, and who holds its lock."""
+    """The state of its files: inode, size and time of each, and who holds its lock."""
     # a thousand of them are looked at for each list, so without a path object for each file
     place = str(path)
     states = [_stat(f"{place}/{name}" if name else place) for name in _FILES[kind]]

@@ -38,7 +38,7 @@ def shown_of(entry: Listed) -> tuple[Shown, ...]:
 
 
 def beside(entry: Listed, entries: tuple[Listed, ...]) -> tuple[Listed, ...]:
-    """Those that could have environments in common with it, by their names."""
+    """Studies and bundles that could have environments in common with this one, by the names of these."""
     return tuple(
         each
         for each in entries

@@ -5,7 +5,6 @@ Reads only, nothing is changed. What each layer needs is declared with its keys 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -15,6 +14,7 @@ from pgstrata.experiment.layers import LAYERS
 from pgstrata.experiment.needs import HostLine, programs_needed
 from pgstrata.model.abilities import Abilities, CgroupMount, HostCase
 from pgstrata.model.doctor import LayerFinding, Possible
+from pgstrata.model.kernel_files import parse_field
 from pgstrata.model.mounts import parse_mounts
 from pgstrata.ports.host import Command, Host
 
@@ -94,8 +94,8 @@ def _sudo_works(host: Host) -> bool:
 
 def has_capability(status: str, bit: int) -> bool:
     """Whether a capability is effective, from /proc/self/status; true where nothing is said of capabilities."""
-    found = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
-    return found is None or bool(int(found[1], 16) >> bit & 1)
+    found = parse_field(status, "CapEff")
+    return not found or bool(int(found, 16) >> bit & 1)
 
 
 def parse_cgroups(mountinfo: str, controllers: Mapping[str, str]) -> tuple[CgroupMount, ...]:

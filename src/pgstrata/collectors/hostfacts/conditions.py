@@ -7,11 +7,12 @@ only when somebody changes the machine, its firmware, its kernel, or what pgstra
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
+from pgstrata.collectors.hostfacts.parse import quoted_field
+from pgstrata.model.kernel_files import parse_field, parse_meminfo
 from pgstrata.model.mounts import Mount, find_mount
 from pgstrata.model.server import Fingerprint
 from pgstrata.ports.host import Host
@@ -46,7 +47,7 @@ _OTHERS: Final = (
     "/proc/self/status",
 )  # fmt: skip
 # A kernel that reserves a little more or less of it at boot does not make another machine.
-_MEMORY_STEP_KB: Final = 256 * 1024
+_MEMORY_STEP: Final = 256 << 20
 _CGROUP: Final = "/sys/fs/cgroup"
 # Names of layers of a container's root, long and different for each of them.
 _LAYERS: Final = ("lowerdir=", "upperdir=", "workdir=")
@@ -66,9 +67,9 @@ def observe_conditions(host: Host, data: str) -> Fingerprint:
         **{name: files.get(path, "") for name, path in _PLAIN.items()},
         **_cpu_facts(files),
         "machine": _hide(files.get("/etc/machine-id", "")),
-        "os": _match(r'^PRETTY_NAME="?([^"\n]*)', files.get("/etc/os-release", "")),
-        "memory": _coarse(_match(r"^MemTotal:\s*(\d+)", files.get("/proc/meminfo", ""))),
-        "allowed_cpus": _match(r"^Cpus_allowed_list:\s*(\S+)", files.get("/proc/self/status", "")),
+        "os": quoted_field(files.get("/etc/os-release", ""), "PRETTY_NAME"),
+        "memory": _coarse(parse_meminfo(files.get("/proc/meminfo", ""), "MemTotal")),
+        "allowed_cpus": parse_field(files.get("/proc/self/status", ""), "Cpus_allowed_list"),
         "limits": _limits({path: late[path].decode().strip() for path in groups if path in late}),
         "mitigations": "; ".join(f"{name}: {files[path]}" for name, path in mitigations.items() if path in files),
         "storage": _describe(mount) if mount else "",
@@ -77,18 +78,13 @@ def observe_conditions(host: Host, data: str) -> Fingerprint:
     return Fingerprint(facts={name: value for name, value in sorted(facts.items()) if value})
 
 
-def _match(pattern: str, text: str) -> str:
-    match = re.search(pattern, text, re.MULTILINE)
-    return match.group(1).strip() if match else ""
-
-
 def _cpu_facts(files: Mapping[str, str]) -> dict[str, str]:
     # all processors look alike here: the first one speaks for them
     first, _, _ = files.get("/proc/cpuinfo", "").partition("\n\n")
     return {
-        "cpu": _match(r"^(?:model name|CPU part)\s*:\s*(.*)$", first),
-        "microcode": _match(r"^microcode\s*:\s*(.*)$", first),
-        "virtual": "yes" if re.search(r"^flags\s*:.*\bhypervisor\b", first, re.MULTILINE) else "",
+        "cpu": parse_field(first, "model name") or parse_field(first, "CPU part"),
+        "microcode": parse_field(first, "microcode"),
+        "virtual": "yes" if "hypervisor" in parse_field(first, "flags").split() else "",
     }
 
 
@@ -97,8 +93,8 @@ def _hide(machine: str) -> str:
     return hashlib.sha256(f"pgstrata {machine}".encode()).hexdigest()[:12] if machine else ""
 
 
-def _coarse(kilobytes: str) -> str:
-    return f"{int(kilobytes) // _MEMORY_STEP_KB * (_MEMORY_STEP_KB // 1024)} MB" if kilobytes else ""
+def _coarse(memory: int) -> str:
+    return f"{memory // _MEMORY_STEP * (_MEMORY_STEP >> 20)} MB" if memory else ""
 
 
 def _groups(text: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from pgstrata.model.kernel_files import parse_field
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.shared import SharedResources
 
@@ -21,11 +22,11 @@ def parse_host_facts(kept: Mapping[str, bytes]) -> Fingerprint:
     cpuinfo = files.get("/proc/cpuinfo", "")
     facts = {
         "host.kernel": files.get("/proc/sys/kernel/osrelease", "").strip(),
-        "host.os": _quoted(files.get("/etc/os-release", ""), "PRETTY_NAME"),
-        "host.cpu": _field(cpuinfo, "model name") or _field(cpuinfo, "CPU part"),
+        "host.os": quoted_field(files.get("/etc/os-release", ""), "PRETTY_NAME"),
+        "host.cpu": parse_field(cpuinfo, "model name") or parse_field(cpuinfo, "CPU part"),
         "host.cpus": str(len(re.findall(r"^processor\s*:", cpuinfo, re.MULTILINE)) or ""),
-        "host.microcode": _field(cpuinfo, "microcode"),
-        "host.memory": _field(files.get("/proc/meminfo", ""), "MemTotal"),
+        "host.microcode": parse_field(cpuinfo, "microcode"),
+        "host.memory": parse_field(files.get("/proc/meminfo", ""), "MemTotal"),
         "host.model": files.get("/sys/class/dmi/id/product_name", "").strip(),
         "host.virtual": _virtual(kept, cpuinfo),
         "host.emulation": _emulation(kept, cpuinfo, files),
@@ -66,9 +67,9 @@ def _emulation(kept: Mapping[str, bytes], cpuinfo: str, files: Mapping[str, str]
     models are told by systemd-detect-virt (QEMU, and none of the hypervisors that accelerate it) together with the
     timer that QEMU's own interrupt controller lacks.
     """
-    model, said = _field(cpuinfo, "model name"), _said(kept)
+    model, said = parse_field(cpuinfo, "model name"), _said(kept)
     offered = set(files.get(f"{_CLOCKS}/available_clocksource", "").split())
-    arm = (_field(cpuinfo, "CPU implementer"), _field(cpuinfo, "CPU part")) == ("0x00", "0x051")
+    arm = (parse_field(cpuinfo, "CPU implementer"), parse_field(cpuinfo, "CPU part")) == ("0x00", "0x051")
     if model.startswith("QEMU TCG CPU") or arm:
         return "QEMU without hardware virtualisation"
     if model.startswith("QEMU Virtual CPU") and not offered & _PARAVIRTUAL:
@@ -84,7 +85,7 @@ def _said(kept: Mapping[str, bytes]) -> str:
 
 
 def _flags(cpuinfo: str) -> frozenset[str]:
-    return frozenset(_field(cpuinfo, "flags").split())
+    return frozenset(parse_field(cpuinfo, "flags").split())
 
 
 def _files(content: bytes) -> Iterator[tuple[str, str]]:
@@ -93,12 +94,8 @@ def _files(content: bytes) -> Iterator[tuple[str, str]]:
         yield path, text
 
 
-def _field(text: str, name: str) -> str:
-    match = re.search(rf"^{re.escape(name)}\s*:\s*(.*)$", text, re.MULTILINE)
-    return match.group(1).strip() if match else ""
-
-
-def _quoted(text: str, name: str) -> str:
+def quoted_field(text: str, name: str) -> str:
+    """The value of a line `NAME=value` or `NAME="value"` (os-release(5)); empty where there is none."""
     match = re.search(rf'^{name}="?([^"\n]*)"?$', text, re.MULTILINE)
     return match.group(1) if match else ""
 

@@ -5,13 +5,14 @@ The limits are those of the guards of runs where there is such a guard (docs/ref
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pgstrata.model.abilities import Abilities
 from pgstrata.model.clocks import ClockOffset
 from pgstrata.model.doctor import Probe
+from pgstrata.model.guards import FAST_CLOCKS, is_much_foreign, is_much_stolen
+from pgstrata.model.kernel_files import parse_meminfo
 from pgstrata.model.mounts import find_mount
 from pgstrata.model.packages import render_remedy
 from pgstrata.units import Unit, render_bytes, render_value
@@ -21,9 +22,6 @@ LEAST_MEMORY: Final = 512 * 1024**2
 LEAST_DISK: Final = 1024**3
 """Bytes: the smallest dataset, its clone and their WAL take less than half of it."""
 
-_FOREIGN_CPU: Final = 0.25
-_FOREIGN_SHARE: Final = 0.02
-_STOLEN: Final = 0.02
 _SLOW_CLOCK: Final = 1e-7
 """Seconds per look: pg_test_timing(1) calls less than 100 ns good."""
 _CACHED_FLUSH: Final = 10e-6
@@ -32,7 +30,6 @@ _SPREAD: Final = 1.25
 _NO_KERNEL: Final = 2
 _NOTHING_SEEN: Final = 3
 _SWAPPED: Final = 64 * 1024**2
-_FAST_CLOCKS: Final = frozenset({"tsc", "kvm-clock", "xen", "arch_sys_counter", "hyperv_clocksource_tsc_page"})
 _STEADY: Final = frozenset({"performance", "userspace"})
 _PLACELESS: Final = frozenset({"tmpfs", "ramfs", "nfs", "nfs4", "cifs", "9p"})
 
@@ -88,9 +85,9 @@ def judge_limits(limits: str) -> Probe:
 
 def unfit_reasons(abilities: Abilities, free: int) -> tuple[str, ...]:
     """Why nothing at all can be measured: memory, disk."""
-    available = _kilobytes(abilities.files.get("/proc/meminfo", ""), "MemAvailable")
+    available = parse_meminfo(abilities.files.get("/proc/meminfo", ""), "MemAvailable")
     reasons = []
-    if available is not None and available < LEAST_MEMORY:
+    if 0 < available < LEAST_MEMORY:
         reasons.append(f"{render_bytes(available)} of memory are available, and {render_bytes(LEAST_MEMORY)} needed")
     if free < LEAST_DISK:
         reasons.append(f"{render_bytes(free)} of disk are free for datasets, and {render_bytes(LEAST_DISK)} needed")
@@ -101,12 +98,13 @@ def judge_window(measured: Mapping[str, float], cpus: int) -> Iterator[Probe]:
     """Foreign and stolen CPU of a second in which pgstrata itself did nothing."""
     foreign, stolen = measured.get("foreign_cpu"), measured.get("steal_cpu")
     if foreign is not None:
-        much = foreign > max(_FOREIGN_CPU, _FOREIGN_SHARE * cpus)
+        much = is_much_foreign(foreign, cpus)
         doubt = f"other processes use {foreign:.2f} of {cpus} CPUs" if much else ""
         yield Probe(name="foreign_cpu", title="CPU used by others", text=f"{foreign:.2f} CPU", value=foreign,
                     unit=Unit.CPUS, doubt=doubt)  # fmt: skip
     if stolen is not None:
-        doubt = f"the hypervisor gives {stolen:.2f} CPU to other machines" if stolen > _STOLEN * cpus else ""
+        much = is_much_stolen(stolen, cpus)
+        doubt = f"the hypervisor gives {stolen:.2f} CPU to other machines" if much else ""
         yield Probe(name="steal_cpu", title="CPU stolen by the hypervisor", text=f"{stolen:.2f} CPU", value=stolen,
                     unit=Unit.CPUS, doubt=doubt)  # fmt: skip
 
@@ -121,11 +119,11 @@ def judge_canary(seconds: tuple[float, ...]) -> Probe:
 
 
 def judge_timing(seconds: float) -> Probe:
-    """The cost of a look at the clock."""
+    """The cost of reading the clock."""
     nanoseconds = f"{seconds * 1e9:.0f} ns"
     doubt = ""
     if seconds > _SLOW_CLOCK:
-        doubt = f"a look at the clock takes {nanoseconds}, which EXPLAIN ANALYZE and track_io_timing pay"
+        doubt = f"reading the clock takes {nanoseconds}, which slows down EXPLAIN ANALYZE and track_io_timing"
     text = f"{nanoseconds} per look"
     return Probe(name="timing", title="cost of timing", text=text, value=seconds, unit=Unit.SECONDS, doubt=doubt)
 
@@ -169,15 +167,15 @@ def _microseconds(seconds: float) -> str:
 
 
 def _memory(meminfo: str) -> Probe:
-    total, available = _kilobytes(meminfo, "MemTotal"), _kilobytes(meminfo, "MemAvailable")
-    if total is None or available is None:
+    total, available = parse_meminfo(meminfo, "MemTotal"), parse_meminfo(meminfo, "MemAvailable")
+    if not total or not available:
         return Probe(name="memory", title="memory available", text="unknown")
     text = f"{render_bytes(available)} of {render_bytes(total)}"
     return Probe(name="memory", title="memory available", text=text, value=available, unit=Unit.BYTES)
 
 
 def _swap(meminfo: str) -> Probe:
-    total, left = _kilobytes(meminfo, "SwapTotal") or 0, _kilobytes(meminfo, "SwapFree") or 0
+    total, left = parse_meminfo(meminfo, "SwapTotal"), parse_meminfo(meminfo, "SwapFree")
     used = total - left
     doubt = f"{render_bytes(used)} are swapped out and may come back during a run" if used > _SWAPPED else ""
     text = f"{render_bytes(used)} of {render_bytes(total)} in use" if total else "none"
@@ -198,7 +196,7 @@ def _machine(facts: Mapping[str, str]) -> Iterator[Probe]:
     virtual = f"virtual ({facts['host.virtual']})" if "host.virtual" in facts else "no sign of a hypervisor"
     yield Probe(name="machine", title="machine", text=virtual, doubt=doubt)
     clock = facts.get("host.clocksource", "")
-    doubt = f"the clock source {clock} is slow" if clock and clock not in _FAST_CLOCKS else ""
+    doubt = f"the clock source {clock} is slow" if clock and clock not in FAST_CLOCKS else ""
     yield Probe(name="clock_source", title="clock source", text=clock or "unknown", doubt=doubt)
     governor = facts.get("host.governor", "")
     doubt = f"the governor {governor} changes the CPU's speed with its load" if governor else ""
@@ -213,11 +211,6 @@ def _pools(files: Mapping[str, str]) -> str:
         (title, files.get(f"/sys/kernel/mm/hugepages/hugepages-{size}kB/nr_hugepages")) for size, title in sizes.items()
     )
     return ", ".join(f"{count} of {title}" for title, count in counts if count) or "not in this kernel"
-
-
-def _kilobytes(meminfo: str, name: str) -> int | None:
-    found = re.search(rf"^{name}:\s*(\d+) kB$", meminfo, re.MULTILINE)
-    return int(found[1]) * 1024 if found else None
 
 
 def _number(words: list[str]) -> float | None:

@@ -149,7 +149,7 @@ def render_script(version: int) -> str:
 
 
 def choose_views(version: int) -> Mapping[str, tuple[int, str]]:
-    """By view, as far as a server of that version has it: version and text of what is read of it.
+    """Version and text of the statement for each view that a server of that version has, by view.
 
     Servers older than all statements are asked the oldest ones.
     """

@@ -245,7 +245,7 @@ def _server_seconds(first: Snapshot, last: Snapshot, window: Window) -> float | 
 
 
 def _client_seconds(first: Snapshot, last: Snapshot, window: Window) -> float:
-    """Of a client that lives through the window, what it used between the captures; else what is known of it."""
+    """CPU seconds of the client: between the captures if it lives through the window, else as the header has them."""
     pids = _clients_here(window)
     return sum(_tree_seconds(first, last, pid) or 0.0 for pid in pids) if pids else window.client_cpu
 

@@ -27,7 +27,7 @@ _NAMED: Final[Mapping[str, frozenset[str]]] = {
 }
 """The lines of a file that are a name and a number, as far as they are wanted."""
 _DISK_FIELDS: Final = 11
-"""Of /proc/diskstats after the name, in all kernels since 2.6."""
+"""Numbers after the name in a line of /proc/diskstats, in all kernels since 2.6."""
 _NOT_PHYSICAL: Final = re.compile(r"(?:loop|ram|zram|dm-|md|zd|sr|fd|nbd)\d|nvme\d+c\d+n")
 """Memory, removable media, and layers whose bytes pass through a device below them, where they are counted."""
 
@@ -166,7 +166,7 @@ class Snapshot:
     processes: Mapping[int, ProcessTime]
 
     def growth(self, before: Snapshot, *names: str) -> float | None:
-        """By how much counters grew together since an earlier capture; None if one is missing or they fell."""
+        """The sum of what came to some counters since an earlier capture; None if one is missing or the sum fell."""
         if not self.counters.keys() & before.counters.keys() >= set(names):
             return None
         grown = sum(self.counters[name] for name in names) - sum(before.counters[name] for name in names)

@@ -26,7 +26,7 @@ from pgstrata.collectors.statements import (
     statements_for,
     use_where_all_load,
 )
-from pgstrata.diagnosis.query_text import normalise, read_masked
+from pgstrata.diagnosis.query_text import normalise_masked
 from pgstrata.errors import ParseError, SqlError
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import Measurement
@@ -141,7 +141,7 @@ def _by_key(rows: Iterable[Mapping[str, str]]) -> dict[_Key, _Entry]:
     """The same statement inside and outside of functions (from 14 on two entries) counts as one."""
     found: dict[_Key, _Entry] = {}
     for row in rows:
-        query = _PREPARED.sub("", normalise(read_masked(row["query"])))
+        query = _PREPARED.sub("", normalise_masked(row["query"]))
         if query.partition(" ")[0] not in _COUNTED:
             continue
         counters = {name: _number(row[name]) for name in _COUNTERS}

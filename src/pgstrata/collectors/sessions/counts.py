@@ -58,7 +58,7 @@ _Sighting = TypeVar("_Sighting", bound=Sighting)
 
 
 def within(moments: Iterable[Moment], window: Window, clocks: Clocks) -> list[Moment]:
-    """Those moments of the window in which the driver was at work, in order of time."""
+    """The moments of the window in which the driver was at work, in order of time."""
     known = list(moments)
     at_work = [place for place, moment in enumerate(known) if any(sample.ours for sample in moment)]
     reconnects = any(count_reconnecting(known[place]) for place in at_work)

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from typing import Final
 
 from pgstrata.collectors.lines import whole_lines
-from pgstrata.diagnosis.query_text import hash_query, normalise, read_masked
+from pgstrata.diagnosis.query_text import hash_query, normalise_masked
 from pgstrata.errors import ParseError
 
 SAMPLES: Final = "sessions.samples"
@@ -86,14 +86,13 @@ def parse_clocks(text: bytes) -> Clocks:
 
 def hide_queries(text: bytes) -> bytes:
     """Samples with a hash instead of each query, the same one for whatever differs in constants only."""
-    lines = text[: text.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n")
-    hidden = (line if line.startswith(_CLOCKS) else _hide(line) for line in lines)
-    return "\n".join(hidden).encode()
+    hidden = (line if line.startswith(_CLOCKS) else _hide(line) for line in whole_lines(text))
+    return "".join(f"{line}\n" for line in hidden).encode()
 
 
 def _hide(line: str) -> str:
     words = line.split("\t", _QUERY)
-    return "\t".join((*words[:_QUERY], *(hash_query(_normalised(query)) for query in words[_QUERY:])))
+    return "\t".join((*words[:_QUERY], *(hash_query(normalise_masked(query)) for query in words[_QUERY:])))
 
 
 def split_moments(samples: Iterable[SessionSample]) -> Iterator[tuple[SessionSample, ...]]:
@@ -117,16 +116,11 @@ def _read(line: str) -> SessionSample:
             wait_type=wait_type,
             event=event,
             blockers=tuple(map(int, blockers.split())),
-            query=_normalised(query),
+            query=normalise_masked(query),
             place=place,
         )
     except ValueError:
         raise ParseError(f"unknown shape of a sample: {line[:200]!r}", where=SAMPLES) from None
-
-
-@lru_cache(maxsize=4096)
-def _normalised(masked: str) -> str:
-    return normalise(read_masked(masked))
 
 
 _LWLOCK: Final = "LWLock"

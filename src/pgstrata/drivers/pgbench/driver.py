@@ -20,6 +20,7 @@ from pgstrata.drivers.pgbench.parse import ERRORS, OUTPUT, TRANSACTIONS, Pgbench
 from pgstrata.drivers.pgbench.script import parse_statements
 from pgstrata.drivers.pgbench.shares import NAME, Share, share_out
 from pgstrata.drivers.pgbench.slices import COUNTS
+from pgstrata.drivers.progress import read_new
 from pgstrata.drivers.shares import add_points, by_share, is_own_file
 from pgstrata.errors import DiskFullError, HostFileError, ServerFailedError, UsageError, find_disk_full
 from pgstrata.libpq import compose_connection
@@ -178,15 +179,10 @@ class PgbenchDriver(PgbenchParser):
     def progress(self, folder: str, offset: int) -> tuple[tuple[ProgressPoint, ...], int]:
         if len(names := [name for name in self._own_files(folder) if name.endswith(".err")]) > 1:
             return self._progress_of_all(folder, names, offset)
-        try:
-            tail = self._host.read(f"{folder}/{ERRORS}", offset=offset)
-        except HostFileError:
-            return (), offset
-        whole = tail[: tail.rfind(b"\n") + 1]
-        return parse_progress(whole.decode("utf-8", "replace")), offset + len(whole)
+        return read_new(self._host, f"{folder}/{ERRORS}", offset, parse_progress)
 
     def _progress_of_all(self, folder: str, names: Iterable[str], told: int) -> tuple[tuple[ProgressPoint, ...], int]:
-        """Of several processes the seconds that all of them have reported; `told` of these were told before."""
+        """The seconds that all processes have reported, but for the first `told`, which were told before."""
         shares = by_share(NAME, dict(self._read_each(folder, names)))
         points = add_points([parse_progress(share["err"].decode("utf-8", "replace")) for share in shares])
         return points[told:], max(told, len(points))

@@ -29,7 +29,7 @@ ERRORS: Final = f"{NAME}.err"
 TRANSACTIONS: Final = "transactions.log.gz"
 
 MILLISECONDS: Final = 1000
-"""In a second. Divided by, not multiplied with 1e-3: 0.017 ms stays 1.7e-05 s."""
+"""Milliseconds in a second. Values are divided by it: 0.017 ms stays 1.7e-05 s, which multiplying by 1e-3 breaks."""
 
 _LOG = re.compile(r"transactions\.(?:\d+\.)?log\.gz")
 _PROGRESS_LINE: Final = "progress:"
@@ -37,7 +37,7 @@ _VERSION = re.compile(r"^pgbench \((?P<version>.*)\)$")
 _FIELD = re.compile(r"^(?P<key>[a-z][^:=]*?)(?:: | = )(?P<value>.*)$")
 _NUMBER = re.compile(r"^(?P<number>\d+(?:\.\d+)?)")
 _MOST_DIGITS: Final = 18
-"""Of a count, which has 64 bits at most."""
+"""Digits of a count, which has 64 bits at most."""
 _COUNTS: Final = {"": 0, " and failures": 1, ", failures and retries": 2}
 """Numbers between the latency of a statement and its text, by what the heading says of them."""
 _STATEMENTS = re.compile(r"^(?: - )?statement latencies in milliseconds(?P<columns>[^:]*):$")
@@ -130,7 +130,7 @@ def _logs(evidence: Mapping[str, bytes]) -> list[bytes]:
 
 
 def _summary(shares: Sequence[Mapping[str, bytes]]) -> DriverResult:
-    """Of all processes; incomplete where there is none."""
+    """The summary of all processes together; incomplete where there is none."""
     return add_results([parse_summary(_text(share, "out")) for share in shares] or [parse_summary("")])
 
 

@@ -57,7 +57,7 @@ class SliceCounts:
 
     @property
     def transactions(self) -> int:
-        """Of all slices, those thrown away included: what the server's counters cover."""
+        """Transactions of all slices, discarded ones included: those that the server's counters cover."""
         return sum(part.transactions for part in self.slices)
 
     @property

@@ -11,11 +11,12 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import Final
 
+from pgstrata.drivers.progress import read_new
 from pgstrata.drivers.sysbench import CAPABILITIES, NAME
 from pgstrata.drivers.sysbench.loading import checkout_options, table_options
 from pgstrata.drivers.sysbench.parse import ERRORS, OUTPUT, SysbenchParser, hide_query, parse_progress
 from pgstrata.drivers.sysbench.program import compose_command, observe_sysbench, put_scripts
-from pgstrata.errors import HostFileError, UsageError
+from pgstrata.errors import UsageError
 from pgstrata.model.experiment import Protocol, Script
 from pgstrata.ports.clients import ClientProcesses
 from pgstrata.ports.driver import Load, ProgressPoint, Statement
@@ -74,12 +75,7 @@ class SysbenchDriver(SysbenchParser):
         raise AssertionError("a driver that is not pausable is measured run by run")
 
     def progress(self, folder: str, offset: int) -> tuple[tuple[ProgressPoint, ...], int]:
-        try:
-            tail = self._host.read(f"{folder}/{OUTPUT}", offset=offset)
-        except HostFileError:
-            return (), offset
-        whole = tail[: tail.rfind(b"\n") + 1]
-        return parse_progress(whole.decode("utf-8", "replace")), offset + len(whole)
+        return read_new(self._host, f"{folder}/{OUTPUT}", offset, parse_progress)
 
     def collect(self, folder: str) -> Mapping[str, bytes]:
         """Output and complaints, as far as they are there; all but the constants of statements that failed."""

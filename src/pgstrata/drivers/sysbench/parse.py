@@ -25,7 +25,7 @@ OUTPUT: Final = f"{NAME}.out"
 ERRORS: Final = f"{NAME}.err"
 
 MILLISECONDS: Final = 1000
-"""In a second."""
+"""Milliseconds in a second."""
 
 _NUMBER: Final = r"\d{1,15}(?:\.\d{1,9})?"
 _VERSION = re.compile(rf"^{NAME} (?P<version>\S+)")

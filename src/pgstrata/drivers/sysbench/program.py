@@ -83,7 +83,7 @@ def observe_sysbench(host: Host) -> Mapping[str, str]:
 
 
 def _own_scripts(host: Host, program: bytes) -> Mapping[str, bytes]:
-    """Its OLTP scripts by name, from the first folder that has them of those whose names stand in the program."""
+    """sysbench's own OLTP scripts by name, from the first folder named in the program that has them."""
     for searched in dict.fromkeys(_SEARCHED.findall(program)):
         folder = searched.decode()
         names = host.list_folder(folder)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import ipaddress
-import json
 import re
 from collections.abc import Collection
 from pathlib import PurePosixPath
@@ -21,7 +20,7 @@ from pgstrata.model.packed import unpack
 from pgstrata.plan.identity import identify
 from pgstrata.store.bundles.terms import Terms, is_of_system, is_ordinary
 from pgstrata.store.evidence import EVIDENCE, FINGERPRINTS, HEADER
-from pgstrata.store.serialise import parse_plan_file
+from pgstrata.store.serialise import parse_plan_file, render_json
 from pgstrata.store.study import PLAN_FILE
 
 LEFT_OUT: Final = ("host.dmesg.txt",)
@@ -107,7 +106,7 @@ class Anonymous:
     def _plan(self, content: bytes) -> bytes:
         """The plan gets another identity, because its identity depends on names of hosts and on paths."""
         data = self.value(parse_json(content))
-        plan = parse_plan_file(_dump(data), where=PLAN_FILE).plan
+        plan = parse_plan_file(render_json(data), where=PLAN_FILE).plan
         self.identity = identify(plan.experiment, plan.designs, plan.horizon)
         data["plan"]["identity"] = self.identity
         names = [each.name for each in plan.experiment.environments]
@@ -118,16 +117,16 @@ class Anonymous:
                 remedy="no environment may have the name of a stand-in, such as host-1; or bundle the study without "
                 "--anonymous",
             )
-        return _dump(data)
+        return render_json(data)
 
     def _header(self, content: bytes) -> bytes:
         data = self.value(parse_json(content))
         data["plan"] = self.identity
-        return _dump(data, indent=1)
+        return render_json(data, indent=1)
 
     def _json(self, content: bytes) -> bytes:
         try:
-            return _dump(self.value(parse_json(content)), indent=1)
+            return render_json(self.value(parse_json(content)), indent=1)
         except (ValueError, RecursionError):
             return self._bytes(content)  # it is called so and is none, or is nested too deeply
 
@@ -222,7 +221,3 @@ def _compile(terms: re.Pattern[str]) -> re.Pattern[str]:
     return re.compile(
         "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in (*_PARTS.items(), ("term", terms.pattern)))
     )
-
-
-def _dump(value: Any, *, indent: int | None = None) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=indent) + "\n").encode()

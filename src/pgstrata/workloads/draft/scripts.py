@@ -11,7 +11,7 @@ from typing import Final
 
 from pgstrata.diagnosis.query_text import hide_constants
 from pgstrata.model.draft import LOOK, ColumnFacts, CountedStatement, DraftScript, LeftOut
-from pgstrata.units import render_digits
+from pgstrata.units import render_digits, shorten
 from pgstrata.workloads.draft.statements import QUERIES, How, Parameter, Statement, TableName, parse_statement
 
 _RESERVED: Final = frozenset({"scale", "client_id", "default_seed", "random_seed"})
@@ -106,7 +106,7 @@ def _shorten(text: str) -> str:
     """One line without constants: pg_stat_statements keeps those of utility statements, passwords among them."""
     text = hide_constants(text[:_LONGEST])
     line = " ".join(re.sub(r"[^\x20-\x7e\xa0-\uffff]+", " ", text).split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+    return shorten(line, _SHOWN)
 
 
 def make_scripts(chosen: Chosen, facts: Facts) -> Iterator[DraftScript]:
