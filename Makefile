@@ -21,7 +21,7 @@ test-browser: bootstrap ## Reports of all sizes in Chromium; PICTURES=FOLDER kee
 	$(BIN)/pytest tests/browser -q -p no:xdist --all-pages $(ARGS)
 
 test-vm: bootstrap ## Real virtual machines: made, booted into two kernels, stopped
-	PGSTRATA_TEST_VM=1 $(BIN)/pytest tests/vms/test_real_boots.py -q -p no:xdist $(ARGS)
+	$(BIN)/pytest tests/vms -q -rs -p no:xdist --soak vm-boots $(ARGS)
 
 lint: bootstrap ## Rules of style, types and the one-way rule between rooms
 	$(BIN)/ruff check .
@@ -51,6 +51,7 @@ docs: bootstrap ## Write the generated references anew
 	$(BIN)/python scripts/metrics.py
 	$(BIN)/python scripts/messages.py
 	$(BIN)/python scripts/man.py
+	$(BIN)/python scripts/verdicts.py
 
 site: bootstrap ## Build the manual as a site into build/site/html; broken links fail
 	@scripts/site
