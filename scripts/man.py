@@ -83,7 +83,7 @@ Another ssh configuration than your own.
 The command with which pgstrata open shows a report.
 .TP
 .BR NO_COLOR ", " TERM ", " CI
-NO_COLOR turns colours off. With TERM=dumb, and in jobs of CI, lines are printed instead of a live screen.
+NO_COLOR turns colours off. With TERM=dumb, and in CI jobs, lines are printed instead of a live screen.
 .SH FILES
 .TP
 .I ~/.cache/pgstrata
