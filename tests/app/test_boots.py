@@ -223,4 +223,4 @@ def test_a_full_boot_is_told_with_what_to_free(far, monkeypatch):
 def test_a_boot_loader_that_fails_is_told_with_its_last_words(far, monkeypatch):
     error = refused(far, monkeypatch, "grub-reboot: no such entry")
     assert error.what == f"grub-reboot could not prepare the boot of {OLD}"
-    assert "nothing was rebooted" in error.remedy
+    assert "the machine was not rebooted" in error.remedy

@@ -119,7 +119,7 @@ def test_the_commands_say_what_there_is_and_what_became_of_it(cache):
     assert said.splitlines()[-1].startswith("data disks of studies  ")
     done = vm("clean", "tpyo", "one")
     assert done.stdout == "removed: one, data disk one-0123456789ab\n"
-    assert done.stderr == "there is nothing of an image called tpyo\n"
+    assert done.stderr == "there is no image tpyo, and no data disk or unfinished build of one\n"
     assert vm("clean", "one").stdout == "nothing was removed\n"
     assert vm("clean").stdout == "removed: other\n"
     assert vm("list").stdout == "there are no images: pgstrata vm build NAME makes one\n"

@@ -207,7 +207,7 @@ def test_of_many_calls_the_oldest_are_left_out_and_that_is_told(tmp_path):
     said = []
     called.tell_failures(said.append)
     assert len(said) == 3
-    assert f"was not run once: {MOST_WAITING} calls wait for those before them" in said[0]
+    assert f"was not run for one event, because {MOST_WAITING} calls were waiting already" in said[0]
     gate.touch()
     assert failures(called) == []
     assert out.read_text().split() == ["0", *map(str, range(4, MOST_WAITING + 4))]

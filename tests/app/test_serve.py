@@ -479,7 +479,7 @@ def test_answers_are_looked_for_when_somebody_looks_at_the_list(place, monkeypat
     )
     with serving(place, headline) as found:
         browser = Browser(found).enter()
-        assert "Not computed yet: 1 answer of studies." in browser.ask(browser.base)[1]
+        assert "Not computed yet: 1 answer." in browser.ask(browser.base)[1]
         deadline = time.monotonic() + 60
         while "17: &lt;faster&gt;" not in (text := browser.ask(browser.base)[1]):
             assert time.monotonic() < deadline

@@ -148,4 +148,4 @@ def test_a_word_that_the_kernel_does_not_know_is_warned_of_once(monkeypatch):
         made.boot([fakes.environment("a", host=FAR, layers=layers)], fresh=True)
     (event,) = made.events.events
     assert event.kind is EventKind.WARNING
-    assert "the kernel of ssh:db1 says that it does not know mitigatons=off" in event.text
+    assert "the kernel of ssh:db1 does not know the option mitigatons=off of its command line" in event.text

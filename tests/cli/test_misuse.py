@@ -57,7 +57,7 @@ def place(tmp_path):
         (
             "try server=16",
             2,
-            "nothing varies: server with one level only\n  -> write two levels, such as server=16,18; or ",
+            "nothing varies: server has only one level\n  -> write two levels, such as server=16,18; or ",
         ),
         ("run binary.toml", 2, "binary.toml: the file is not UTF-8"),
         ("export nowhere", 2, "nowhere: there is no such file or folder\n  -> give a file of results, or a folder"),
@@ -177,7 +177,7 @@ def test_what_lies_within_a_study_leads_to_it(place, study, inside):
     (study / "evidence/b01/x").mkdir(parents=True, exist_ok=True)
     done = pgstrata(place, "show", study / inside)
     assert done.returncode == 1
-    assert f"there is no study here\n  -> this is a part of a study: give its whole folder, {study}\n" in done.stderr
+    assert f"there is no study here\n  -> this is a folder inside a study: give the study's own folder, {study}\n" in done.stderr
 
 
 def test_a_format_that_does_not_exist_is_refused(place, study):

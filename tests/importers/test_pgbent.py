@@ -40,12 +40,12 @@ def test_a_dump_with_systems_but_without_their_names_is_read_as_before():
 
 def test_the_table_of_systems_alone_has_no_results():
     found = read("server,server_info,server_cpu\na,x,R5\n")
-    assert found.unusable == ((1, "this is the table of systems alone: import a dump of it with tests"),)
+    assert found.unusable == ((1, "this is only the table of systems: import a dump with the table `tests`"),)
 
 
 def test_a_dump_with_inserts_says_how_to_write_it():
     found = read("INSERT INTO public.tests VALUES ('a', 1, 900.5);\n")
-    assert found.unusable == ((1, "it is a dump with INSERT: write it without --inserts and --column-inserts"),)
+    assert found.unusable == ((1, "the dump has INSERT commands: write it without --inserts and --column-inserts"),)
 
 
 def test_the_table_of_submissions_is_read_where_there_is_none_of_tests():

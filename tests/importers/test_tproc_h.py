@@ -88,8 +88,8 @@ def test_a_run_in_which_a_user_did_not_complete_its_queries_has_no_result():
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("Vuser 1:FINISHED FAILED", "virtual user 1 failed before the run had its result"),
-        ("Vuser 1:Query Failed : select 1 : timeout", "a query of virtual user 1 failed, so that the mean is of the others"),
+        ("Vuser 1:FINISHED FAILED", "virtual user 1 failed before the run had a result"),
+        ("Vuser 1:Query Failed : select 1 : timeout", "a query of virtual user 1 failed, so the mean covers only the others"),
     ],
 )  # fmt: skip
 def test_a_run_in_which_something_failed_has_no_result(line, what):

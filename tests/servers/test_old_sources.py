@@ -101,7 +101,7 @@ def test_a_tarball_that_is_replaced_while_it_is_read_is_refused(tmp_path):
     source = find_source(LocalHost(), str(tmp_path / "source.tar.gz"), BuildUser(host=LocalHost()))
     assert "configure" in source.holds()
     write("meson.build")
-    with pytest.raises(UsageError, match="replaced by another one"):
+    with pytest.raises(UsageError, match="replaced while it was read"):
         source.text("configure")
 
 

@@ -65,7 +65,8 @@ def _not_chosen(opened: OpenedHost, wanted: NextBoot, error: PgstrataError) -> H
         details=error.details,
         remedy="free space in /boot there (`df -h /boot`), then give the same command again"
         if full
-        else "nothing was rebooted: remove the reason that its last lines give, then give the same command again",
+        else "the machine was not rebooted: fix what the last lines of its output name, then give the same command "
+        "again",
     )
 
 
@@ -192,7 +193,7 @@ class HostBoots:
             f"{self.spec.text} was told to boot {wanted.text} and came up with {menu.running}",
             where=self.spec.text,
             details=(f"its command line: {menu.line}",),
-            remedy="its default kernel is another one than when this command began: make that one the default again, "
+            remedy="its default kernel has changed since this command began: make the former one the default again, "
             "or name the kernels that you compare"
             if usual
             else "it fell back to its default entry: check its console or `journalctl -b -1` for the reason why the "

@@ -164,8 +164,8 @@ class MachineTarget:
             if word not in self._doubted:
                 self._doubted.add(word)
                 text = (
-                    f"the kernel of {self.spec.named} says that it does not know {word}, which may have no effect: "
-                    "check how it is written, and the configuration of the kernel"
+                    f"the kernel of {self.spec.named} does not know the option {word} of its command line, which may "
+                    "have no effect: check its spelling, and the configuration of the kernel"
                 )
                 self.events.emit(Event(kind=EventKind.WARNING, text=text))
 

@@ -169,7 +169,7 @@ def _refuse_usual(menu: BootMenu, words: Collection[str], where: str) -> None:
     if there:
         raise HostNotFitError(
             f"the default command line of {where} already has {' '.join(there)}",
-            remedy="take these words out of boot.options, or out of the default command line",
+            remedy="take these options out of boot.options, or out of the default command line",
         )
 
 
@@ -246,14 +246,14 @@ def _require_initrd(menu: BootMenu, kernel: InstalledKernel, where: str) -> None
 def _no_way(menu: BootMenu, kernel: InstalledKernel, boot: Boot, where: str) -> HostNotFitError:
     if boot.options:
         return HostNotFitError(
-            f"adding words to the command line for one boot ({' '.join(boot.options)}) needs kexec",
+            f"adding options to the command line for one boot ({' '.join(boot.options)}) needs kexec",
             where=where,
             remedy="install kexec-tools there, and make sure that kernel.kexec_load_disabled is 0",
         )
     if menu.lasting:
         return HostNotFitError(
-            f"GRUB could not take back the choice of the kernel {kernel.release} after one boot: its environment is on "
-            f"{menu.lasting}, which it cannot write to",
+            f"GRUB cannot choose the kernel {kernel.release} for one boot only: to reset the choice it writes grubenv, "
+            f"which is on {menu.lasting}, where GRUB cannot write",
             where=where,
             remedy="install kexec-tools there, or have /boot on a plain partition with ext4 or xfs",
         )

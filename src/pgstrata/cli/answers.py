@@ -67,8 +67,8 @@ def show(
 ) -> None:
     """Print the answer of a study.
 
-    It is given in words, then as a matrix, then with what puts it in doubt. With --format or --details, and if its
-    output is a file or a pipe, tables of cells, settings and machines follow.
+    It prints sentences, then a matrix of differences, then the doubts. With --format or --details, and if the output
+    is a file or a pipe, tables of cells, settings and machines follow.
     """
     from pgstrata.app.answer import load_answer
     from pgstrata.app.opened import open_study

@@ -16,7 +16,7 @@ def host_status(
 ) -> None:
     """Show what is changed on a host.
 
-    It says by whom, and how it is undone. Exit code 4: something is left over of a pgstrata that is no longer at work.
+    It says who changed it, and how it is undone. Exit code 4: a pgstrata that has ended left changes behind.
     """
     from pgstrata.app.host import show_host
     from pgstrata.errors import ExitCode
@@ -34,7 +34,7 @@ def host_restore(
 ) -> None:
     """Undo changes that a killed pgstrata left.
 
-    Values that a reboot has reset are only noted. Exit code 4: something could not be undone, and is kept.
+    Values that a reboot has reset are only noted. Exit code 4: a change could not be undone, and its entry is kept.
     """
     from pgstrata.app.host import restore_host
     from pgstrata.report.commands.host import render_undone

@@ -24,8 +24,8 @@ def init(
 ) -> None:
     """Write an experiment file to start from.
 
-    It is commented, and can be run as it is, or edited first. `init live` writes commands for a server that is in use.
-    No file is overwritten.
+    The file is commented. You can run it unchanged, or edit it first. `init live` writes commands for a server that is
+    in use. No file is overwritten.
     """
     from pgstrata.app.init import DEFAULT, QUESTIONS, load_template, write_template
 

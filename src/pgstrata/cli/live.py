@@ -95,7 +95,7 @@ def watch(
 
     Sessions are sampled every second, statements counted every ten seconds, with statistics of the server and its host.
     It only reads, through one connection with short timeouts. Membership in pg_monitor is enough. It goes on when the
-    server is restarted. It tells when transactions begin to take longer than usual, and when that ends. On a terminal
+    server is restarted. It reports when transactions begin to take longer than usual, and when that ends. On a terminal
     it shows a live screen: throughput, load, statements, blockers.
     """
     from pgstrata.app.watching.endpoint import choose_listen

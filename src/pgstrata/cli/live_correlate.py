@@ -16,8 +16,8 @@ def correlate(
     """Find what rises and falls with wait events.
 
     Every wait event is compared with throughput and with every series of the host and the server, at lags of up to a
-    minute. The answer says which of both leads. Neighbouring steps resemble each other, and many pairs agree by chance:
-    the answer takes both into account. It needs ten minutes at least.
+    minute. The answer says which of the two leads. It allows for series whose neighbouring values resemble each other,
+    and for pairs that agree by chance. It needs at least ten minutes of records.
     """
     from pgstrata import __version__
     from pgstrata.app.correlate import load_associations

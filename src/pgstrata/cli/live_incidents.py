@@ -17,8 +17,8 @@ def incidents(
 ) -> None:
     """Find out when a live server was slow.
 
-    It searches an archive for periods that were slower than usual. What is usual is known from the hour before and,
-    from the fourth day on, from the same time of former days. More demand is no incident; it is listed apart.
+    It searches an archive for periods that were slower than usual. The usual values are those of the hour before and,
+    from the fourth day on, of the same time of former days. More demand is not an incident; it is listed separately.
     """
     from pgstrata import __version__
     from pgstrata.app.incidents import load_incidents

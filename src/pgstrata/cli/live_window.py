@@ -47,9 +47,9 @@ def window(
 ) -> None:
     """Show what a server did in a window of time.
 
-    This is load, statements, blockers, server and host. With --against it shows two windows side by side: each figure
-    with its difference, and whether that may be chance. With --event it lists the statements that were seen waiting for
-    this event.
+    It shows load, statements, blockers, server and host. With --against it shows two windows side by side: each figure
+    with its difference, and whether that may be chance. With --event it lists the statements that waited for this
+    event.
     """
     from pgstrata import __version__
     from pgstrata.app.explain import load_profile

@@ -116,7 +116,7 @@ def run(
     budget: Budget = None,
     blocks: Annotated[
         int | None,
-        typer.Option("--blocks", help="At most so many blocks, instead of the file's; more continue a study."),
+        typer.Option("--blocks", help="Maximum number of blocks, instead of the file's; a larger one continues a study."),
     ] = None,
     seed: Seed = None,
     events: EventsOption = False,
@@ -176,8 +176,8 @@ def floor(
 ) -> None:
     """Measure how much equal environments differ.
 
-    This is the noise floor of this machine. It is kept for 30 days; `plan` and `show` say what it lets a study see, and
-    `run` relies on it. Exit code 3: too few differences.
+    The result is the noise floor of this machine. It is kept for 30 days; `plan` and `show` use it to say what a study
+    can see. Exit code 3: too few differences.
     """
     from pgstrata.cli.floor import measure_and_tell
     from pgstrata.experiment.compose import Wishes

@@ -20,9 +20,9 @@ def serve(
 ) -> None:
     """Show studies and archives in your browser.
 
-    There is a list, each report, and the last hour and incidents of live servers. It prints an address that works once,
-    for one browser. Pages of running studies and recordings are refreshed. Nothing can be changed through them. Ctrl-C
-    ends it.
+    The pages are a list, each report, and the last hour and incidents of live servers. `serve` prints an address that
+    works once, for one browser. Pages of running studies and recordings refresh themselves. Nothing can be changed
+    through them. Ctrl-C ends it.
     """
     from pgstrata.app.httpd.listen import parse_listen
     from pgstrata.app.serving.service import Service

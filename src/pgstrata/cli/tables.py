@@ -22,13 +22,13 @@ def decide(
     ] = None,
     threshold: Threshold = None,
     lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="Lower values of a metric that pgstrata does not know are better.")
+        bool, typer.Option("--lower-is-better", help="Lower values are better, in a metric that pgstrata does not know.")
     ] = False,
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="NAME", help="Which metric of the file, or what its values are.")
     ] = None,
     ordered: Annotated[
-        bool, typer.Option("--ordered", help="Environments are ordered levels, as first met in the file: find steps.")
+        bool, typer.Option("--ordered", help="Environments are levels in the order of the file: find steps.")
     ] = False,
     sequential: Annotated[
         bool, typer.Option("--sequential", help="You look after each new block, until a difference shows.")
@@ -45,8 +45,8 @@ def decide(
 ) -> None:
     """Apply the rule to other tools' results.
 
-    The file begins with a header: block, environment, value, and cell and metric where there are several, in any
-    order; separated by comma, semicolon or tab. Exit code 1: something is worse; 3: undecided; 0: neither.
+    The file begins with a header: block, environment, value, and cell and metric if there are several, in any order,
+    separated by comma, semicolon or tab. Exit code 1: something is worse; 3: undecided; 0: neither.
     """
     from pgstrata.app.decide import decide_file
     from pgstrata.compare.gate import import_code

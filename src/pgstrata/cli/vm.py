@@ -86,7 +86,7 @@ def vm_clean(
 
     done = clean_images(names or ())
     for name in done.unknown:
-        _tell(f"there is nothing of an image called {name}")
+        _tell(f"there is no image {name}, and no data disk or unfinished build of one")
     print(f"removed: {', '.join(done.removed)}" if done.removed else "nothing was removed")
 
 

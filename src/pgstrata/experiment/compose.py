@@ -79,7 +79,8 @@ def compose_try(
     factors = _collect(assignments)
     if not wishes.controls and all(len(levels) == 1 for levels in factors.values()):
         remedy = "write two levels, such as server=16,18; or compare it with itself: --control"
-        raise UsageError(f"nothing varies: {' and '.join(factors)} with one level only", remedy=remedy)
+        verb = "has" if len(factors) == 1 else "have"
+        raise UsageError(f"nothing varies: {' and '.join(factors)} {verb} only one level", remedy=remedy)
     secrets: dict[str, Secret] = {}
     lines = [_factor_line(key, levels, resolve_path, secrets) for key, levels in factors.items()]
     names = wishes.workloads or ("simple-update",)

@@ -127,7 +127,7 @@ def read_sysbench(text: str, _: ReadingTerms) -> Contents:
 
 def _read_sysbench_run(text: str) -> _Run:
     if any(word in text for word in _SYSBENCH_ENDS) and not _SYSBENCH_STATISTICS.search(text):
-        raise ParseError("the test is not one of a database: it has no transactions", where=sysbench.OUTPUT)
+        raise ParseError("this is not a test of a database: it has no transactions", where=sysbench.OUTPUT)
     # its statistics are of the whole time
     found = sysbench.parse_result({sysbench.OUTPUT: _SYSBENCH_EXPIRED.sub("", text).encode()})
     said = {name: match[1] for name, pattern in _SYSBENCH_LEVELS.items() if (match := pattern.search(text))}

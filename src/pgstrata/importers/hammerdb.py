@@ -135,13 +135,13 @@ class _Log:
 
 
 def _say_failed(user: str) -> str:
-    return f"virtual user {user} failed before the run had its result"
+    return f"virtual user {user} failed before the run had a result"
 
 
 def _of_report(document: Any) -> Contents:
     job, result = document["job"], document["result"]
     if document["schema"] != _REPORT:
-        what = f"its schema is {document['schema']}, and {_REPORT} is read"
+        what = f"its schema is {document['schema']}, but only {_REPORT} can be read"
         return Contents(results=(), unusable=((0, what),))
     measured = _measure_report(result)
     if not measured:

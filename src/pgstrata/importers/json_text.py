@@ -25,7 +25,7 @@ def read_json(text: str, read: Callable[[Any], Contents]) -> Contents:
     try:
         return read(document)
     except (KeyError, TypeError, AttributeError) as error:
-        what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        what = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
         return Contents(results=(), unusable=((0, f"its JSON does not have this format: {what[:_LONGEST]}"),))
 
 

@@ -39,12 +39,12 @@ def read_pgbent(text: str, _: ReadingTerms) -> Contents:
     """Read the table `tests` as CSV, in a dump of pg_dump (with `testset` and `server`), or as pgbent publishes it."""
     table = _read_dump(text)
     if table is None and _INSERT.search(text):
-        return _refuse("it is a dump with INSERT: write it without --inserts and --column-inserts")
+        return _refuse("the dump has INSERT commands: write it without --inserts and --column-inserts")
     table = table or read_rows(text, ())
     if not {"tps", "clients"} <= set(table.names):
-        lacks = "this is not the table tests: it lacks the columns tps, clients"
+        lacks = "this is not the table `tests`: it lacks the column tps or clients"
         system = set(_SYSTEM) <= set(table.names)
-        return _refuse("this is the table of systems alone: import a dump of it with tests" if system else lacks)
+        return _refuse("this is only the table of systems: import a dump with the table `tests`" if system else lacks)
     results: list[Result] = []
     unusable = list(table.wrong)
     for row in table.rows:

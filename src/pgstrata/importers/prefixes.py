@@ -129,7 +129,7 @@ def split_streams(text: str) -> Streams | None:
             name, stamp = parts.get("name") or "", parts.get("before") or parts["stamp"] or ""
             written = line[found.end() :]
         if name not in streams and len(streams) >= _MOST_STREAMS:
-            what = f"its lines are those of more than {_MOST_STREAMS:,} programs"
+            what = f"its lines come from more than {_MOST_STREAMS:,} programs"
             raise UsageError(what, remedy="import the log of one container, pod or unit at a time")
         streams.setdefault(name, Stream(name=name)).add(number, stamp, written)
     return Streams(dimension=kind.dimension, streams=tuple(streams.values()))

@@ -207,8 +207,8 @@ class QueryLog:
 def _say_wrong(found: re.Match[str]) -> str:
     user = found["user"]
     if found["what"].startswith("Query"):
-        return f"a query of virtual user {user} failed, so that the mean is of the others"
-    return f"virtual user {user} failed before the run had its result"
+        return f"a query of virtual user {user} failed, so the mean covers only the others"
+    return f"virtual user {user} failed before the run had a result"
 
 
 def _later(moment: datetime | None, seconds: float) -> datetime | None:

@@ -1,4 +1,4 @@
-"""How a machine is to be booted: the kernel, and words of its command line."""
+"""How a machine is to be booted: the kernel, and options of its command line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Boot:
     """A boot as environments ask for it.
 
     `kernel` is a series such as 6.1 (the newest installed kernel of it) or a whole release; empty for the default
-    kernel of the machine. `options` are words that are added to its command line. Virtual machines also have `memory`
+    kernel of the machine. `options` are added to its command line. Virtual machines also have `memory`
     in bytes, a number of `cpus`, and `cache`, how the host caches the data disk (QEMU's `cache`).
     """
 

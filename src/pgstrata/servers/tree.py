@@ -158,7 +158,7 @@ class Archive:
     def text(self, name: str) -> str:
         member = self._members().get(name)
         if member is None:
-            what = f"the tarball was replaced by another one, without {name}, while it was read"
+            what = f"the tarball was replaced while it was read, and the new one has no {name}"
             raise UsageError(what, where=f"build:{self.path}", remedy="give the command again once it is complete")
         return self._asked("-x", "-O", "--", member).text
 

@@ -234,7 +234,7 @@ def load_plan_file(folder: Path) -> StudyHead:
         there, merged = path.is_file(), (folder / MERGED_FILE).is_file()
     if merged and not there:
         raise StudyError(
-            "this is a merged study, of which only show, report and gate take the whole",
+            "this is a merged study, which only show, report and gate accept as a whole",
             where=str(folder),
             remedy=f"name one of its parts: {folder}/parts/PART; each is a study",
         )
@@ -242,7 +242,7 @@ def load_plan_file(folder: Path) -> StudyHead:
         remedy = "give the folder that `pgstrata run` made; `pgstrata list` finds it"
         with suppress(OSError):
             if above := next((each for each in folder.parents[:_DEPTH] if (each / PLAN_FILE).is_file()), None):
-                remedy = f"this is a part of a study: give its whole folder, {above}"
+                remedy = f"this is a folder inside a study: give the study's own folder, {above}"
         raise StudyError("there is no study here", where=str(folder), remedy=remedy)
     with storage_errors(folder):
         file = parse_plan_file(reading.read_regular(path, most=sizes.PLAN_FILE), where=str(path))

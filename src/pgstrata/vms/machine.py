@@ -91,8 +91,8 @@ class VirtualMachine:
         there = re.search(r"^MemTotal:\s+(\d+) kB", self._here.read("/proc/meminfo").decode(), re.MULTILINE)
         if there and boot.memory > int(there[1]) * 1024:
             raise HostNotFitError(
-                f"the virtual machine {self.image.name} is to have {render_bytes(boot.memory)} of memory, more than "
-                f"this machine ({render_bytes(int(there[1]) * 1024)})",
+                f"the virtual machine {self.image.name} is to have {render_bytes(boot.memory)} of memory, but this "
+                f"machine has only {render_bytes(int(there[1]) * 1024)}",
                 where="vm.memory",
                 remedy="give it less memory",
             )
@@ -197,7 +197,7 @@ class VirtualMachine:
             f"the virtual machine {self.image.name} does not come up with {self.boot.text}: {what}",
             where=self.console,
             details=last_lines(said),
-            remedy="read its whole console in that file; choose another kernel, or other words of the command line",
+            remedy="read its whole console in that file; choose another kernel, or other options of the command line",
             asked=self.boot.text if asked is None else asked,
         )
 
@@ -209,7 +209,7 @@ class VirtualMachine:
                 f"the virtual machine {self.image.name} crashed with {self.boot.text}: {panic}",
                 where=self.console,
                 details=last_lines(console),
-                remedy="read its whole console in that file; choose another kernel, or other words of the command line",
+                remedy="read its whole console in that file; choose another kernel, or other options of the command line",
                 asked=self.boot.text,
             )
 

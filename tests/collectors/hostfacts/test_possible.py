@@ -137,7 +137,7 @@ V1 = CgroupMount(path="/sys/fs/cgroup/blkio", version=1, controllers=frozenset({
         (replace(COMPLETE, schedulers=("none",)), "storage.scheduler", "CONFIG_MQ_IOSCHED_DEADLINE"),
         (without_programs("ssh"), "host", "needs the package openssh-client"),
         (without_programs(*GRUB, "bootctl", "kexec"), "kernel", "needs a boot loader that can boot an entry once"),
-        (on_lvm(), "kernel", "needs the package kexec: GRUB cannot take back a choice on ext4"),
+        (on_lvm(), "kernel", "needs the package kexec: GRUB cannot reset its choice on ext4"),
         (without_programs("kexec"), "boot.options", "needs the package kexec"),
     ],
 )  # fmt: skip

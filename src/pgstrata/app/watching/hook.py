@@ -103,7 +103,7 @@ class Hook:
         if self._asked.qsize() >= MOST_WAITING:
             with suppress(queue.Empty):
                 self._asked.get_nowait()
-                self._fail(f"was not run once: {MOST_WAITING} calls wait for those before them")
+                self._fail(f"was not run for one event, because {MOST_WAITING} calls were waiting already")
         self._asked.put((state, begin, document))
 
     def tell_failures(self, tell: Callable[[str], None]) -> None:

@@ -74,7 +74,7 @@ class ContainedFile:
 
 @dataclass(slots=True)
 class LogTail:
-    """What comes to a log file; of a great deal at once, the end."""
+    """Reads what is appended to a log file; if that is more than `MOST` bytes at once, only the end of it."""
 
     file: LogFile
     wrapping: Wrapping = Wrapping.PLAIN
@@ -88,7 +88,7 @@ class LogTail:
         self._unwrapper = Unwrapper(self.wrapping)
 
     def read(self, moment: int) -> tuple[ArchiveEvent, ...]:
-        """Events of what came since the last time; of the first time, none."""
+        """Events since the last call; none at the first call."""
         if self._offset < 0 or moment - self._looked >= _LOOKED:
             self._look(moment)
         new = self.file.read(self._offset)
@@ -99,7 +99,7 @@ class LogTail:
         return self._reader.read(lines, moment) if lines else ()
 
     def take_plans(self) -> tuple[LoggedPlan, ...]:
-        """Plans of what was read since somebody asked."""
+        """Plans that were read since the last call."""
         return self._reader.plans.take()
 
     def _forget(self) -> None:
@@ -107,7 +107,7 @@ class LogTail:
         self._reader.forget()
 
     def _look(self, moment: int) -> None:
-        """Where it was replaced or truncated, it is read from its beginning; of a great deal, the end."""
+        """Begin a replaced or truncated file from its start, or from its last `MOST` bytes."""
         inode, size = self.file.status()
         before = self._offset
         if self._offset < 0:
@@ -181,19 +181,22 @@ def _open(file: LogFile, wrapping: Wrapping = Wrapping.PLAIN) -> LogTail:
 
 
 def _owner(host: Host, process: int) -> list[str]:
-    """Number and name of the user of a process of a server's.
+    """Number and name of the user of a server's process.
 
-    No server runs as root: a process of root's is another one, such as this recorder, that a server names to have a
-    file of its choice read.
+    No server runs as root. So a process of root is not the server's: a malicious server may name one, such as this
+    recorder, to have a file of its choice read.
+
+    Raises:
+        HostFileError: the process is root's.
     """
     owner = host.run(Command(argv=("stat", "-c", "%u %U", "--", f"/proc/{process}"))).text.split()
     if owner[0] == "0":
-        raise HostFileError(f"process {process} is not one of the server's user", where="the server's log")
+        raise HostFileError(f"process {process} does not belong to the server's user", where="the server's log")
     return owner
 
 
 def standard_error(host: Host, process: int) -> str:
-    """Where a server's messages go without a log of its own; only the text of the link is read."""
+    """The target of a server's standard error, where it logs without a collector; only the link's text is read."""
     status = f"/proc/{process}/status"
     text = host.read_files((status,)).get(status, b"").decode("utf-8", "replace")
     parent = next((line.split()[1] for line in text.splitlines() if line.startswith("PPid:")), "")

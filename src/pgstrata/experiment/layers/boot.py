@@ -45,7 +45,8 @@ def _read_options(value: Scalar) -> str:
     for word in words:
         if not _WORD.fullmatch(word):
             raise WrongValueError(
-                f"{word!r} is not a word of a kernel's command line", 'write for example "mitigations=off isolcpus=2-3"'
+                f"{word!r} is not an option of a kernel's command line",
+                'write for example "mitigations=off isolcpus=2-3"',
             )
         if word.partition("=")[0] in _OF_THE_MACHINE:
             raise WrongValueError(f"{word!r} could keep the machine from booting", "take it out")
@@ -63,7 +64,7 @@ def _way_to_boot_once() -> Need:
             mount = find_mount(case.abilities.files.get("/proc/self/mountinfo", ""), "/boot/grub")
             if mount is None or grub_writes(mount.kind, mount.source):
                 return ""
-            return f"needs the package {case.package('kexec')}: GRUB cannot take back a choice on {mount.kind}"
+            return f"needs the package {case.package('kexec')}: GRUB cannot reset its choice on {mount.kind}"
         return f"needs a boot loader that can boot an entry once, or the package {case.package('kexec')}"
 
     return Need(lack=lack, programs=(*sorted(_OF_GRUB), *sorted(_ALWAYS_ENOUGH)))
@@ -87,7 +88,7 @@ BOOT: Final = Layer(
         ),
         "boot": FactorKey(
             kind=TABLE,
-            meaning="The boot of the machine: options, which are words that are added to the kernel's command line.",
+            meaning="The boot of the machine: options that are added to the kernel's command line.",
             wrong='{ options = "root=/dev/sdb1" }',
             wrong_levels='{ options = ["mitigations=off", "init=/bin/sh"] }',
         ),
@@ -102,7 +103,7 @@ BOOT: Final = Layer(
         "kernel": LayerKey(_read_kernel, 'a version as `uname -r` says it, or its beginning: `"6.12"`'),
         "boot.options": LayerKey(
             _read_options,
-            'words that are added to the command line: `"mitigations=off"`; `"none"` adds none. Needs kexec, '
+            'options that are added to the command line: `"mitigations=off"`; `"none"` adds none. Needs kexec, '
             "except in virtual machines",
         ),
         "vm.memory": LayerKey(

@@ -46,7 +46,7 @@ def account_blocks(answer: Answer, item: Attribution, chart: Figure | None = Non
     if len({row.query for row in item.rows if row.query}) > 1:
         blocks += _ranked(f"part and statement, {unit}", item.rows, (size, unit), name_among_rows)
     note = f"{say_samples(item)}; {METHOD_NOTES[item.method]}"
-    known = "Intervals are those of 95 %; what is unresolved may be chance, with regard to the number of rows."
+    known = "Intervals are 95 % intervals. Unresolved rows may be chance, given the number of rows."
     blocks.append(Paragraph(f"{note}. {known}", Tone.NOTE))
     if item.beside:
         said = Paragraph(_say_counted(item.beside))
@@ -118,11 +118,11 @@ def _say_counted(items: Sequence[CountedUse]) -> str:
     """Which of the counters differ by more than chance, the largest change first."""
     clear = [item for item in items if _is_clear(item)]
     if not clear:
-        return f"None of these {count(len(items), 'counter')} differs by more than chance."
+        return f"None of these {count(len(items), 'counter')} differs by more than chance explains."
     ranked = sorted(clear, key=lambda item: -abs(item.difference) / (abs(item.reference) or math.inf))
     shown = [_say_use(item) for item in ranked[:_MOST_COUNTED]]
     left = [f"{len(ranked) - _MOST_COUNTED} more"] if len(ranked) > _MOST_COUNTED else []
-    return f"Different by more than chance: {'; '.join([*shown, *left])}."
+    return f"Different by more than chance explains: {'; '.join([*shown, *left])}."
 
 
 def _say_use(item: CountedUse) -> str:

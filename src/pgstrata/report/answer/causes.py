@@ -50,9 +50,9 @@ _MOST_PLANS: Final = 60
 _SHOW_WHY: Final = Marked("pgstrata show --why", "code")
 _WHY: Final = (
     "Where the time of a transaction went: clients \u00d7 measured seconds \u00f7 transactions, split into the client "
-    "and the network, the CPU and its run queue, and what sessions waited for. The bars lead from the time of the "
-    "environment behind 'against' (before) to that of the environment in front of it (after). Whiskers are intervals "
-    "of 95 %. What is pale is unresolved: it may be chance, with regard to the number of rows."
+    "and the network, the CPU and its run queue, and what sessions waited for. The bars lead from the environment "
+    "named after 'against' (before) to the one named first (after). Whiskers are 95 % intervals. Pale bars are "
+    "unresolved: among so many rows, such changes may be chance."
 )
 _FLAMES: Final[Inline] = (
     (

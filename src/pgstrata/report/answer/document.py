@@ -63,11 +63,10 @@ from pgstrata.report.sentences.verdicts import name_baseline, render_threshold
 
 _BAND = "The grey band is the threshold of {}: differences inside it do not matter here."
 _PERCENTILES = (
-    "The upper chart shows latency itself, the lower one its differences from the baseline. Each percentile is that of "
-    "single runs, compared block by block like throughput: the effect with its interval and verdict. Exploratory: each "
-    "percentile has a threshold of its own. The intervals are one band, which holds for all percentiles together; "
-    "eleven of them need twelve blocks for it. Only percentiles with at least 100 sampled transactions on their rarer "
-    "side are given."
+    "The upper chart shows latency itself, the lower one its differences from the baseline. Percentiles are those of "
+    "single runs, compared block by block like throughput. Exploratory: each percentile has a threshold of its own. "
+    "The intervals form one band, which holds for all percentiles together; for eleven percentiles it needs twelve "
+    "blocks. A percentile is shown only if at least 100 sampled transactions lie on either side of it."
 )
 _ANOMALIES = (
     "Points that do not fit with the other points of their curve, and runs far from the median of their environment. "

@@ -149,4 +149,4 @@ def _waiting(found: Listing, waiting: int) -> Iterator[str]:
     running: Sequence[Listed] = [each for each in found.entries if each.state is ListedState.RUNNING]
     measured = any(each.kind is ListedKind.STUDY for each in running)
     said = "once no study is measured here any more" if measured else "one after the other"
-    yield f"Not computed yet: {count(waiting, 'answer')} of studies. They are computed {said}."
+    yield f"Not computed yet: {count(waiting, 'answer')}. They are computed {said}."
