@@ -188,9 +188,7 @@ def parsed(*, grubenv, programs="grub-reboot"):
 def test_an_entry_that_grub_could_not_take_back_after_one_boot_is_no_way(kept):
     menu = parsed(grubenv=f"{kept}\n")
     assert menu.entries == {}
-    with pytest.raises(
-        HostNotFitError, match=r"cannot choose the kernel 6\.1\.0-44-amd64 for one boot only"
-    ) as caught:
+    with pytest.raises(HostNotFitError, match=r"cannot choose the kernel 6\.1\.0-44-amd64 for one boot only") as caught:
         choose("6.1", menu=menu)
     assert " ".join(kept.split()) in caught.value.what
     assert "install kexec-tools" in caught.value.remedy

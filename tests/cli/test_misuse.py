@@ -177,7 +177,10 @@ def test_what_lies_within_a_study_leads_to_it(place, study, inside):
     (study / "evidence/b01/x").mkdir(parents=True, exist_ok=True)
     done = pgstrata(place, "show", study / inside)
     assert done.returncode == 1
-    assert f"there is no study here\n  -> this is a folder inside a study: give the study's own folder, {study}\n" in done.stderr
+    assert (
+        f"there is no study here\n  -> this is a folder inside a study: give the study's own folder, {study}\n"
+        in done.stderr
+    )
 
 
 def test_a_format_that_does_not_exist_is_refused(place, study):

@@ -127,7 +127,7 @@ def _is_time(text: str) -> bool:
 
 
 def _latest(text: str, last: int, where: str) -> int:
-    """Unix seconds; a time of the day is the last one up to the end of the archive, as is one that came twice."""
+    """Unix seconds. A time of day, or one that occurred twice, means its last occurrence before the archive's end."""
     if not _is_time(text):
         moments = _dated(text, where)
         return max((each for each in moments if each <= last), default=moments[0])
@@ -137,7 +137,7 @@ def _latest(text: str, last: int, where: str) -> int:
 
 
 def _next(text: str, first: int, where: str) -> int:
-    """Unix seconds of the first such time after a moment; where there is none, of the last."""
+    """Unix seconds of the first such time after a moment; if there is none, of the last such time."""
     today = local(first).date()
     moments = (
         [each for ahead in (0, 1) for each in _on(today + timedelta(days=ahead), text, where)]
@@ -171,7 +171,7 @@ def _on(day: date, text: str, where: str) -> Sequence[int]:
 
 
 def _instants(naive: datetime) -> Sequence[int]:
-    """Moments of a local time: two where clocks were set back over it; where they were set forward, when that was."""
+    """Moments of a local time: two if clocks were set back over it; if they were set forward, when that was."""
     early, late = sorted(_checked_moment(int(naive.replace(fold=fold).timestamp())) for fold in (0, 1))
     if early == late or local(early).replace(tzinfo=None) == naive.replace(microsecond=0, fold=0):
         return sorted({early, late})

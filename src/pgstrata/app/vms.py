@@ -55,7 +55,7 @@ class ListedKernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaned:
-    """`removed` are names of images, or say what else was removed; of `unknown` names there was nothing."""
+    """`removed` are names of images, or say what else was removed; nothing was found of `unknown` names."""
 
     removed: tuple[str, ...]
     unknown: tuple[str, ...] = ()

@@ -116,7 +116,9 @@ def run(
     budget: Budget = None,
     blocks: Annotated[
         int | None,
-        typer.Option("--blocks", help="Maximum number of blocks, instead of the file's; a larger one continues a study."),
+        typer.Option(
+            "--blocks", help="Maximum number of blocks, instead of the file's; a larger one continues a study."
+        ),
     ] = None,
     seed: Seed = None,
     events: EventsOption = False,

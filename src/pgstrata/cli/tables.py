@@ -22,7 +22,8 @@ def decide(
     ] = None,
     threshold: Threshold = None,
     lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="Lower values are better, in a metric that pgstrata does not know.")
+        bool,
+        typer.Option("--lower-is-better", help="Lower values are better, in a metric that pgstrata does not know."),
     ] = False,
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="NAME", help="Which metric of the file, or what its values are.")

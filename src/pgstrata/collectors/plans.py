@@ -134,7 +134,7 @@ _NUMBERS_OF_PLANS: Final = r"""
     | (?:Workers\ Planned|Planned\ Partitions|Subplans\ Removed|Functions):\ \d+
 """
 _DATA: Final = "22"
-"""Beginning of the SQLSTATEs of errors that quote values; others quote names, or where a constant is out of place."""
+"""Beginning of the SQLSTATEs of errors that quote values. Other errors quote names, or the place of a syntax error."""
 _QUOTED: Final = re.compile(r'"[^"]*"?')
 _CONSTANT: Final = re.compile(r"""\"['0-9][^"]*"?""")
 _NOT_EXPLAINED: Final = "only SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES and WITH are explained"
@@ -200,7 +200,7 @@ def _ask(statement: Statement, with_: PlannedWith, *, too_many: bool) -> Asked:
 
 
 def render_part(one: Asked, with_: PlannedWith, version: int, number: int) -> str:
-    """What psql is told for the plan of a statement, in a transaction of its own; `number` is no other one's."""
+    """psql's input for the plan of a statement, in a transaction of its own; `number` is unique in the script."""
     return "\n".join(("BEGIN READ ONLY;", _LIMITS, *_explain(one, with_, version, number), "ROLLBACK;"))
 
 

@@ -56,7 +56,7 @@ def find_curves(
 
 
 def _continues(curve: Sequence[Cell], cell: Cell, axis: str) -> bool:
-    """Whether it is another level of that curve: with other threads at a level that is there already it is none."""
+    """Whether a cell adds a level to a curve; a level that is there already, with other threads, starts another one."""
     level = getattr(cell, axis)
     return _without(curve[0], axis) == _without(cell, axis) and all(getattr(each, axis) != level for each in curve)
 

@@ -89,10 +89,10 @@ def gate_code(verdicts: Iterable[Verdict], *, doubtful: bool = False) -> ExitCod
 
 
 def import_code(answer: ImportAnswer) -> ExitCode:
-    """As `gate_code` of the headlines; where no ordered level has values enough for one, the steps decide.
+    """As `gate_code` of the headlines. If levels are ordered and none has enough values for a verdict, steps decide.
 
-    UNDECIDED then where the place of a step is unsure, where no step stands out of a trend, or none could have; with
-    blocks also where none could have at a level, because more blocks would show it.
+    The code is then UNDECIDED if the place of a step is unsure, if there is a trend without a step, or if there are too
+    few values to show any step. With blocks, too few values at a single level are enough: more blocks would help.
     """
     verdicts = [item.verdict for item in answer.headlines]
     shown = [axis for axis in answer.axes[: 1 if answer.paired else None] if _can_show(answer, axis)]

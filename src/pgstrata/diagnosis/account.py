@@ -14,7 +14,7 @@ from pgstrata.model.attribution import Method
 _ASKED: Final = frozenset({SessionState.AWAKE, SessionState.ASLEEP, SessionState.PASSING})
 _WITHOUT_EVENT: Final = frozenset({SessionState.RUNNING, *_ASKED})
 _MOSTLY: Final = 0.5
-"""Least share of samples without a wait event for which the kernel was asked; it is not in a session's first second."""
+"""Least share of samples without a wait event for which the kernel was asked; in a session's first second it is not."""
 FEWEST_SAMPLES: Final = 5
 """Samples of all sides together below which an event or a statement does not stand alone."""
 _CLEAR: Final = 3.0
@@ -66,8 +66,8 @@ def choose_method(sides: Sequence[Sequence[Seen]]) -> Method:
 def sleep_of(side: Sequence[Seen]) -> Mapping[str, float]:
     """The share of its time without an event that each statement slept; empty if the kernel was not asked.
 
-    What had gone on before the kernel was asked, or was not asked for, is divided like the rest of its statement; a
-    statement of which fewer than `FEWEST_SAMPLES` tell sleeps like all of them together.
+    Samples for which the kernel was not asked are divided like the rest of their statement. A statement with fewer than
+    `FEWEST_SAMPLES` known samples gets the share of all statements together.
     """
     asleep, known = Counter[str](), Counter[str]()
     for count in (count for seen in side for count in seen.sessions):

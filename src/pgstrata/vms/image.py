@@ -296,7 +296,7 @@ class Builder:
         machine = self._run("uname", "-m").strip()
         if machine != "x86_64":
             raise HostNotFitError(
-                f"virtual machines are made from this machine's packages and need x86-64, but this machine is {machine}",
+                f"virtual machines are made of this machine's packages, for x86-64 only, but it is {machine}",
                 where=self.here.name,
                 remedy="make and boot them on an x86-64 machine",
             )

@@ -197,7 +197,7 @@ class VirtualMachine:
             f"the virtual machine {self.image.name} does not come up with {self.boot.text}: {what}",
             where=self.console,
             details=last_lines(said),
-            remedy="read its whole console in that file; choose another kernel, or other options of the command line",
+            remedy="read its whole console in that file; choose another kernel, or other boot.options",
             asked=self.boot.text if asked is None else asked,
         )
 
@@ -209,7 +209,7 @@ class VirtualMachine:
                 f"the virtual machine {self.image.name} crashed with {self.boot.text}: {panic}",
                 where=self.console,
                 details=last_lines(console),
-                remedy="read its whole console in that file; choose another kernel, or other options of the command line",
+                remedy="read its whole console in that file; choose another kernel, or other boot.options",
                 asked=self.boot.text,
             )
 

@@ -56,7 +56,7 @@ class Access:
 
 
 def _same(given: str, secret: str) -> bool:
-    """Compare in a time that does not depend on how much is equal."""
+    """Compare in constant time, so that timing does not give a secret away."""
     return compare_digest(given.encode(errors="replace"), secret.encode())
 
 

@@ -191,6 +191,6 @@ def _nonce() -> str:
 
 
 def _state_of(found: Listing) -> str:
-    """The state of all that the list shows, but for the length of archives, which grows each second."""
+    """The state of everything that the list shows, except the length of archives, which grows each second."""
     shown = [(each.path, each.state, each.runs, each.headline, each.decided, each.problem) for each in found.entries]
     return blake2b(repr(shown).encode(), digest_size=8).hexdigest()

@@ -22,7 +22,7 @@ _PATIENCE: Final = 5.0
 _LONGEST_WAIT: Final = 30
 """Seconds between two attempts to connect."""
 _REFUSED_WAIT: Final = 300
-"""Seconds between attempts where the server refuses the recorder, so that nothing locks its role."""
+"""Seconds between attempts if the server refuses the recorder, so that failed logins do not lock its role."""
 _REFUSED: Final = ("authentication failed", "pg_hba.conf", "does not exist", "not permitted to log in")
 _MOST_OWED: Final = 50.0
 """The recorder's own transactions that may still be missing from what the server has counted: those of ten seconds."""
@@ -32,7 +32,7 @@ _NOT_PREPARED: Final = frozenset({"26000", "42P05", "0A000"})
 Behind a pooler that gives each transaction another session, all of them happen.
 """
 _NOT_SHOWN: Final = ("0A", "42", "55000")
-"""How SQLSTATEs begin of what a server never shows: a function that it lacks or refuses, another column, no right."""
+"""Beginnings of SQLSTATEs for views that a server never shows: a missing or refused function or column, no right."""
 _LITTLE_TIME: Final = (
     "SELECT set_config('statement_timeout', '500ms', true) AS pgstrata, "
     "set_config('lock_timeout', '100ms', true) AS patience, "
@@ -50,7 +50,7 @@ _SUPERUSER: Final = b"\tt\n"
 class Connected:
     """A connection, what is asked by it, and the last answers.
 
-    `refused` are views of counters that the server does not show; `told` are the limits that somebody was told of.
+    `refused` are views of counters that the server does not show; `told` are the limits that were reported already.
     """
 
     session: ServerSession

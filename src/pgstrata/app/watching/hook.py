@@ -22,7 +22,7 @@ from pgstrata.system.users import acting_as_itself
 LIMIT: Final = 60.0
 """Seconds after which the command is killed, with all that it started in its process group."""
 MOST_WAITING: Final = 20
-"""Calls that wait for those before them; of more, the oldest are left out."""
+"""Most calls that wait for earlier ones; if there are more, the oldest are left out."""
 _GRACE: Final = 5.0
 """Seconds in which a command that was killed has to be gone."""
 _SHORTEST: Final = 4

@@ -66,7 +66,7 @@ class Unwrapper:
 
 
 def _of_json_file(line: bytes) -> bytes:
-    """A line that docker has cut has no end but in its last piece."""
+    """If docker has cut a line, only its last piece ends with a line feed."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):

@@ -202,7 +202,7 @@ def limit_of(counts: Counts) -> float | None:
 
 
 def group_events(before: Counts, now: Counts) -> Iterator[ArchiveEvent]:
-    """A CPU limit that is another one, and processes that were killed for lack of memory; their moment is not known."""
+    """Events between two looks: a changed CPU limit, and processes killed for lack of memory. Their moment is 0."""
     looked = all(any(name == "limited" for name, _ in counts) for counts in (before, now))
     limits = tuple(map(limit_of, (before, now)))
     if looked and limits[0] != limits[1]:

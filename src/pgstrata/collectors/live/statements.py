@@ -26,13 +26,14 @@ EXPLAIN: Final = "EXPLAIN (GENERIC_PLAN, COSTS, FORMAT TEXT)"
 _COLUMNS: Final = 7
 _NAMELESS: Final = frozenset({"begin read only", "savepoint ?", "rollback to savepoint ?"})
 _MOST_NAMELESS: Final = 3
-"""Calls of each in ten seconds: a plan is asked for every five."""
+"""Most calls of each in ten seconds that are the recorder's: it asks for a plan every five."""
 
 
 def is_own_use(normalised: str, use: StatementUse) -> bool:
-    """Whether what was counted in an interval of ten seconds is of a statement of the recorder, by its normalised text.
+    """Whether calls of an interval of ten seconds are the recorder's, by the normalised text of the statement.
 
-    Some of its statements for plans have no name left after 17. Others may use the same, but hardly that seldom.
+    Versions after 17 remove the name from some statements that it sends to get plans. Applications may send the same
+    statements, but hardly so few in ten seconds.
     """
     nameless = normalised in _NAMELESS and use.calls <= _MOST_NAMELESS
     return is_own(normalised) or nameless

@@ -67,9 +67,9 @@ class Flames:
 def compare_stacks(runs: Iterable[RunStacks], references: Iterable[RunStacks]) -> Flames | None:
     """Compare stacks in the blocks that both have; None with fewer than two.
 
-    As with the parts of an account (`diagnosis.attribution`) a frame's variance between blocks is averaged with what is
-    known of it beforehand: that of counting (Poisson), which is the least, and that by which functions of this
-    comparison fluctuate at all. Few blocks tell too little of each frame by itself.
+    As with the parts of an account (`diagnosis.attribution`), a frame's variance between blocks is averaged with what
+    is known of it beforehand: the variance of counting (Poisson), which is its minimum, and the variance of all
+    functions in this comparison. A few blocks alone say too little about a single frame.
     """
     sides = [{run.block: run for run in side if run.stacks} for side in (runs, references)]
     blocks = sorted(sides[0].keys() & sides[1].keys())
@@ -138,7 +138,7 @@ class _Scatter:
         return self._judge(counts, error, len(self.blocks) - 1 if self.together else freedom)
 
     def measure_whole(self, counts: _Counts) -> CpuChange:
-        """The change of all functions together, of which nothing is known beforehand."""
+        """The change of all functions together; its variance is not averaged with any other."""
         scatter = max(variance(_differences(counts, self.blocks)), counts.variance / len(self.blocks))
         return self._judge(counts, math.sqrt(scatter / len(self.blocks)), len(self.blocks) - 1)
 

@@ -19,21 +19,24 @@ from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.stretches import find_stretch
 
 AROUND: Final = 150
-"""Seconds before and after the beginning of a change that are looked at."""
+"""Seconds before and after the onset of the load that are searched."""
 CELLS: Final = 150
 _SHORTEST: Final = 30
-"""Seconds of a change below which nothing is said of what led to it."""
+"""Least seconds before and after the onset; with fewer, nothing is said about leads."""
 _MOST: Final = 12
 _TOLD: Final = 0.4
-"""Share of the sum of squares that a beginning has to explain: what drifts or scatters has none."""
+"""Least share of the sum of squares that a beginning explains; series that drift or scatter do not reach it."""
 _DRIFTS: Final = 0.1
-"""Memory of what is left around both levels, as a share of all, beyond which a series has no two levels."""
+"""Largest memory of the residuals around two levels, as a share of the series; beyond it, the series drifts."""
 _SEED: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Beginning:
-    """When a series began to differ, Unix seconds, with its interval; `told` as of `Stretch`, `rose`: it is larger."""
+    """When a series began to differ, Unix seconds, with its interval.
+
+    `told` is that of `Stretch`; `rose` says that the series is larger from then on.
+    """
 
     moment: float
     low: float
@@ -43,7 +46,7 @@ class _Beginning:
 
 
 def around_onset(onset: Onset, whole: Span) -> Span | None:
-    """What is looked at, up to the end of the change; None where that is too short, or too little was before it."""
+    """The span to search, which ends with the change; None if too little of it is before or after the onset."""
     begin = max(whole.begin, math.floor(onset.begin) - AROUND)
     end = min(whole.end, math.ceil(onset.begin) + AROUND)
     if onset.end_interval is not None:
@@ -54,10 +57,10 @@ def around_onset(onset: Onset, whole: Span) -> Span | None:
 
 
 def find_leads(near: ArchiveWindow, onset: Onset, changes: Iterable[Change], memory: float) -> tuple[Lead, ...]:
-    """How long before the load each figure began to change, of those that changed for certain, the largest first.
+    """How long before the load each figure began to change; only figures that changed for certain, the largest first.
 
-    The interval of a lead reaches from the earliest to the latest that the intervals of both beginnings allow, so that
-    it covers the truth more often than they do. Figures that show no beginning are left out.
+    The interval of a lead reaches from the smallest to the largest difference that the intervals of both beginnings
+    allow, so it covers the truth more often than they do. Figures without a clear beginning are left out.
 
     Args:
         near: `around_onset`, by the second.

@@ -14,13 +14,13 @@ from pgstrata.stats.ranks import FloatArray
 from pgstrata.stats.shifts import scale_of, smallest_found, standard_threshold, tail_threshold, without_level
 
 REFERENCE: Final = math.log(1 / 0.8) / 2
-"""Half of what is looked for: throughput that falls by a fifth under the same load. Less than this is never told."""
+"""Half of what is searched for: throughput that falls by a fifth under the same load. Less is never reported."""
 _STEPS: Final = 3
 """At least three steps alarm together, however steady a series is."""
 CLIP: Final = 2.5
-"""The threshold is at least so many times what one step can add."""
+"""Least ratio of the threshold to what one step can add."""
 _TAILED_CLIP: Final = 4.0
-"""The multiple where tails are heavy, if the threshold is then small enough to find a small shift sooner."""
+"""The same ratio for heavy tails; used if its threshold is small enough to find a small shift sooner."""
 _SMALL_PART: Final = 0.8
 """Part of the false alarms that the rule for small shifts may raise; the one for large shifts has the rest."""
 _LONGER: Final = 3
@@ -36,7 +36,7 @@ class Rule:
     reference: float
     threshold: float
     steps: float = CLIP
-    """At least so many steps alarm together."""
+    """Fewest steps that can raise an alarm together."""
 
     @property
     def clip(self) -> float:
@@ -44,7 +44,7 @@ class Rule:
 
     @property
     def delay(self) -> float:
-        """Steps until it alarms at that shift."""
+        """Steps until an alarm at that shift."""
         return max(self.steps, self.threshold / self.reference)
 
     def smallest(self, scale: float, steps: int) -> float:
