@@ -39,7 +39,7 @@ def test_the_answer_names_wait_series_strength_and_lead(archive, tmp_path):
     assert ", which leads by 10 s." in said
     assert "1 of 4 pairs of a wait event and another series is associated. An association is not a cause." in said
     assert said.count("not a cause") == 1
-    assert "6 steps of 240 lack looks and were left out" in said
+    assert "6 steps of 240 have no samples of sessions and were left out" in said
     assert "hardly changing: sessions connected; requests that disks finished" in said
     assert "transactions" in said
 

@@ -282,7 +282,7 @@ def test_two_studies_stand_beside_each_other(tmp_path):
     with serving(tmp_path, shown) as found:
         browser = Browser(found).enter()
         _, report = browser.ask(browser.page_of("first"))
-        address = re.search(r'href="([^"]*)">beside another study<', report)[1]
+        address = re.search(r'href="([^"]*)">compare with another study<', report)[1]
         _, others = browser.ask(address)
         assert "second/study" in others
         assert "first/study" not in others, "it is the one that is looked at"

@@ -155,9 +155,9 @@ def on_terminal(place, *arguments):
 def test_a_terminal_is_given_the_answer_and_with_details_everything(place):
     text = on_terminal(place)
     assert "Difference in throughput from 16" in text
-    assert "More by --details" in text
+    assert "More with --details" in text
     assert "adjusted p" not in text
     whole = on_terminal(place, "--details")
     assert "How to reproduce" in whole
-    assert "More by --details" not in whole
+    assert "More with --details" not in whole
     assert "18 against 17" in on_terminal(place, "--pairs")

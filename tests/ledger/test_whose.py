@@ -63,7 +63,7 @@ def test_what_has_gone_with_its_device_is_closed_with_a_note(place, ledger, thin
     things.path("two").unlink()
     place.forget_owner()
     (closed,) = place.restore().closed
-    assert closed.note == "it was first and has gone, and the change with it"
+    assert closed.note == "it was first and no longer exists, so there is nothing to undo"
     assert place.entries() == []
 
 

@@ -31,8 +31,8 @@ def test_the_answer_comes_with_its_matrix_its_doubts_and_what_else_there_is(answ
     assert " ".join(document.answer[0].plain.split()) in said
     assert "Difference in throughput from 16" in said
     assert all(" ".join(remark.text.split()) in said.replace(" ! ", " ") for remark in document.doubts)
-    assert "More by --details, or pgstrata open STUDY: " in said
-    assert "; Cell by cell; " in said.partition("More by --details")[2]
+    assert "More with --details, or pgstrata open STUDY: " in said
+    assert "; Cell by cell; " in said.partition("More with --details")[2]
     assert "adjusted" not in said
 
 

@@ -101,8 +101,8 @@ def test_slices_that_write_are_not_shown_to_agree_with_whole_runs(desk):
     writing = dataclasses.replace(
         answer, study=dataclasses.replace(answer.study, plan=dataclasses.replace(plan, designs=designs))
     )
-    assert "Slices of what writes (simple-update): nothing shows yet that they agree with whole runs" in joined(writing)
-    assert "Slices of what writes" not in joined(answer)
+    assert "Slices of workloads that write (simple-update): nothing shows yet that they agree with whole runs" in joined(writing)
+    assert "Slices of workloads that write" not in joined(answer)
 
 
 def test_headlines_are_corrected_and_single_cells_are_exploratory(desk):

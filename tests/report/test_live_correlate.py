@@ -118,15 +118,15 @@ def test_what_limits_the_answer_is_said():
     said = words(found)
     for each in (
         "the window was cut to it",
-        "60 steps of 360 lack looks and were left out",
+        "60 steps of 360 have no samples of sessions and were left out",
         "sums of minutes",
-        "what goes up and down with demand is not told apart",
+        "so effects of demand could not be removed",
         "with rho below 0.31 may have stayed unseen",
-        "one event and may not show",
+        "a single event, such as a step to another level, may not show",
         "the server is on another machine",
     ):
         assert each in said
-    assert not any("lack looks" in each for each in doubt_sentences(associated(pair())))
+    assert not any("no samples of sessions" in each for each in doubt_sentences(associated(pair())))
 
 
 def test_where_throughput_is_an_effect_it_is_said_that_it_was_not_taken_out():

@@ -120,5 +120,5 @@ def _run(host: Host, seconds: str, *argv: str) -> Completed:
 
 def _failed(program: str, done: Completed) -> PgstrataError:
     said = done.complaints.strip() or done.text.strip()
-    what = f"the time of {program} was over" if done.code == _STOPPED else f"{program} failed (code {done.code})"
+    what = f"{program} did not end in time" if done.code == _STOPPED else f"{program} failed (code {done.code})"
     return PgstrataError(f"{what}: {said.splitlines()[-1][:200]}" if said else what)

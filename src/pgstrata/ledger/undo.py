@@ -118,7 +118,7 @@ class Undoer:
         self._await_rest(entry)
         now = read_state(self.files.host, entry.what, entry.read)
         if _gone(entry, now):
-            return f"it was {render_state(entry.before)} and has gone, and the change with it"
+            return f"it was {render_state(entry.before)} and no longer exists, so there is nothing to undo"
         foreign = _foreign(entry, now) and not (self.at_work and entry.after is None)
         if foreign and not force:
             made = "was about to make it" if entry.after is None else "made it"

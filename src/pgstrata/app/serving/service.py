@@ -161,7 +161,7 @@ class Service:
         others = (
             Link(text=TITLES[each], address="" if each is shown else f"{base}{key}/{each}") for each in shown_of(entry)
         )
-        more = (Link(text="beside another study", address=f"{base}{key}/beside"),) if has_figures(entry) else ()
+        more = (Link(text="compare with another study", address=f"{base}{key}/beside"),) if has_figures(entry) else ()
         return Frame(
             nonce=_nonce(),
             links=(Link(text=_ALL, address=base), *others, *more),

@@ -50,7 +50,7 @@ def account_blocks(answer: Answer, item: Attribution, chart: Figure | None = Non
     blocks.append(Paragraph(f"{note}. {known}", Tone.NOTE))
     if item.beside:
         said = Paragraph(_say_counted(item.beside))
-        blocks.append(Details("Counted beside it", (said, _counted(item.beside))))
+        blocks.append(Details("Also counted", (said, _counted(item.beside))))
     if item.processes:
         others = _ranked(f"other processes, {unit}", item.processes, (size, unit))
         blocks.append(Details("What the server's other processes did", tuple(others)))

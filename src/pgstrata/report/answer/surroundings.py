@@ -57,7 +57,7 @@ def summarise_runs(study: Study) -> str:
 def measured_where(study: Study) -> Section:
     """The machine and the servers."""
     rig = Facts(rig_facts(study) or (Fact(name="nothing is known", value=""),))
-    groups = (Section("Rig", (rig,)), Section("Servers", group_servers(study)))
+    groups = (Section("Machine", (rig,)), Section("Servers", group_servers(study)))
     return Section("Where it was measured", groups, parallel=True)
 
 

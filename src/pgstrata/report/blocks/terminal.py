@@ -30,7 +30,7 @@ _GAP = 3
 _LEAST_NAME = len("environment")
 _LONGEST_NAME = 30
 _STYLES = {"better": "green", "worse": "red", "collapsed": "red", "unstable": "yellow", "baseline": "dim"}
-_MORE: Final = "More by --details, or pgstrata open STUDY: "
+_MORE: Final = "More with --details, or pgstrata open STUDY: "
 
 
 class Extent(StrEnum):

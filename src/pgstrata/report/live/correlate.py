@@ -123,24 +123,24 @@ def doubt_sentences(associated: Associated) -> Iterator[str]:
         yield f"the archive holds only {say_dated(associated.facts.span)}: the window was cut to it"
     if found.steps < found.all_steps:
         yield (
-            f"{render_count(found.all_steps - found.steps, 'step')} of {found.all_steps} lack looks and were left out; "
-            "nothing was put in their place"
+            f"{render_count(found.all_steps - found.steps, 'step')} of {found.all_steps} have no samples of sessions "
+            "and were left out"
         )
     if found.unit > 1:
         yield f"series were read from sums of minutes: a lag shorter than {render_duration(found.step)} is not seen"
     if found.shapes:
-        yield "what comes again by the clock was taken out: two jobs of the same minutes would seem to go together"
+        yield "effects with a fixed period were removed: two jobs in the same minutes would seem to be associated"
     if not found.held:
-        yield "throughput is not known or does not change: what goes up and down with demand is not told apart"
+        yield "throughput is not known or does not change, so effects of demand could not be removed"
     effects = sum(row.resolved and not row.held and row.rate != COMMITS for row in found.rows)
     if found.held and effects:
         yield (
             f"throughput falls as both series of {render_count(effects, 'associated pair')} grow: there it is an "
-            "effect, and what it tells of them was not taken out"
+            "effect, so its influence on them was not removed"
         )
     if found.limit is not None and any(row.resolved for row in found.rows):
         yield f"a further association with rho below {_limit(found.limit)} may have stayed unseen"
-    yield ("what happens once, such as a step to another level, is one event and may not show: use `pgstrata explain`")
+    yield "a single event, such as a step to another level, may not show: use `pgstrata explain`"
 
 
 def _sections(associated: Associated) -> Iterator[Block]:
@@ -202,9 +202,9 @@ def _facts(associated: Associated) -> Iterator[Fact]:
 
 def _taken_out(found: Associations) -> Iterator[str]:
     if found.held:
-        yield "what throughput tells of either series"
+        yield "the influence of throughput on either series"
     for period in found.shapes:
-        yield f"what comes again every {'day' if period == _DAY else render_duration(period)}"
+        yield f"effects that repeat every {'day' if period == _DAY else render_duration(period)}"
 
 
 def _series(name: str) -> str:

@@ -159,7 +159,7 @@ def say_first_cause(explained: Explained) -> str | None:
     row = max(rows, key=lambda each: each.difference)
     where = f"{name_event(row)} in {name_statement(row.statement, texts)}"
     change = f"{render_sessions(row.difference, signed=True)} active sessions"
-    return f"most of what was added was {where}, application {name_application(row.application)}: {change}"
+    return f"most of the added load was {where}, application {name_application(row.application)}: {change}"
 
 
 def doubt_sentences(found: Found) -> Iterator[str]:
@@ -169,7 +169,7 @@ def doubt_sentences(found: Found) -> Iterator[str]:
         yield f"a slowdown of less than {_percent(detected.limit)} that lasts a minute may go unseen"
     if detected.judged and detected.seconds - detected.judged >= 1:
         away = render_duration(detected.seconds - detected.judged)
-        yield f"{away} at the beginning, or without known transactions, were not judged: what is usual was not known"
+        yield f"{away} at the beginning, or without known transactions, were not judged: usual values were not known"
     if found.coarse_until is not None:
         until = f"{local(found.coarse_until):%Y-%m-%d %H:%M}"
         yield f"before {until} only minutes are kept: incidents shorter than a few minutes may go unseen there"
@@ -177,7 +177,7 @@ def doubt_sentences(found: Found) -> Iterator[str]:
         whole = render_duration(sum(gap.seconds for gap in detected.gaps))
         yield f"the recording has {render_count(len(detected.gaps), 'gap')}, {whole} in all: nothing is known of them"
     if detected.judged and not detected.days:
-        yield "fewer than three former days are known: what is usual was taken from the hour before alone"
+        yield "fewer than three former days are known: usual values are those of the hour before only"
 
 
 def _percent(factor: float) -> str:

@@ -87,7 +87,7 @@ def make_periods_document(found: FoundPeriods, version: str) -> Document:
     both = found.periods
     return archive_document(
         found.archive,
-        f"The server from {say_window(both.window.span)}, beside {say_dated(both.comparison.span)}",
+        f"The server from {say_window(both.window.span)}, compared with {say_dated(both.comparison.span)}",
         f"{say_dated(both.window.span)}, compared with {say_dated(both.comparison.span)}",
         answer=periods_sentences(found),
         doubts=periods_doubts(found),

@@ -20,7 +20,7 @@ _SAID: Final = frozenset({"undecided", "insufficient_blocks", "control_differs",
 _SUSPECT: Final = "suspect_runs"
 _MOST_PLACES: Final = 2
 _OF_KINDS: Final[Mapping[str, str]] = {
-    "anomalies_differ": "in {number} comparisons the runs of one environment stray more often",
+    "anomalies_differ": "in {number} comparisons one environment has more runs far from its median than the other",
     "autovacuums_differ": "in {number} comparisons autovacuum worked more during the runs of one environment",
     "checkpoints_differ": "the number of checkpoints differs between the two environments in {number} comparisons",
     "neighbours_differ": "in {number} comparisons other processes used the CPU during the runs of only one of the two "

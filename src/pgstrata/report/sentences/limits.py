@@ -86,8 +86,8 @@ def _say_slices(study: Study) -> Iterator[str]:
     )
     if writing := [cell for cell in sliced if _is_unproven(cell, study)]:
         yield (
-            f"Slices of what writes{_where(writing, study)}: nothing shows yet that they agree with whole runs, as a "
-            "paused server may write in the slice of another one"
+            f"Slices of workloads that write{_where(writing, study)}: nothing shows yet that they agree with whole "
+            "runs, because a paused server may write during another one's slice"
         )
     yield (
         "Transactions in flight when a slice ends are finished and counted when it goes on, and are left out of latency"

@@ -88,10 +88,12 @@ class Pages:
     def beside(self, title: str, found: Listing, address: Callable[[Listed], str], frame: Frame) -> str:
         """The studies that can stand beside one of that title."""
         note = (
-            "Choose a study to see figures of both side by side." if found.entries else "No other study has its levels."
+            "Choose a study to see figures of both side by side."
+            if found.entries
+            else "No other study has an environment of the same name."
         )
         return self._studies.render(
-            title=f"Beside: {title}",
+            title=f"Compare with another study: {title}",
             folder=readable(found.folder),
             frame=frame,
             notes=(note,),
