@@ -69,7 +69,7 @@ def test_a_sound_study_has_no_doubts():
     assert not found(make_study())
 
 
-def test_fewer_clients_than_cpus_on_a_virtual_machine_are_told(request):
+def test_fewer_clients_than_cpus_on_a_virtual_machine_are_reported(request):
     cell = replace(CELL, clients=2)
     doubt = found(make_study(cell=cell))["few_clients"]
     assert doubt == FewClients(cpus=4, machine="kvm", cells=("simple-update-s10-c2",))
@@ -86,18 +86,18 @@ def test_few_clients_are_no_doubt_where_a_transaction_works_for_long():
     assert "few_clients" in found(make_study(cell=cell, runs=runs))
 
 
-def test_a_clock_that_takes_a_system_call_is_told(request):
+def test_a_clock_that_takes_a_system_call_is_reported(request):
     doubt = found(make_study(host={"host.clocksource": "acpi_pm"}))["clock_source"]
     observe(request.node.nodeid, "clock_source", say_doubt(doubt))
     assert not found(make_study(host={"host.clocksource": "kvm-clock"}))
 
 
-def test_transparent_huge_pages_that_are_always_on_are_told(request):
+def test_transparent_huge_pages_that_are_always_on_are_reported(request):
     doubt = found(make_study(host={"host.thp": "always"}))["thp_always"]
     observe(request.node.nodeid, "thp_always", say_doubt(doubt))
 
 
-def test_a_governor_that_saves_energy_is_told(request):
+def test_a_governor_that_saves_energy_is_reported(request):
     doubt = found(make_study(host={"host.governor": "powersave"}))["cpu_governor"]
     observe(request.node.nodeid, "cpu_governor", say_doubt(doubt))
     assert not found(make_study(host={"host.governor": "performance"}))
@@ -109,7 +109,7 @@ def test_what_every_environment_sets_itself_is_no_doubt_about_the_host():
     assert found(make_study(host=host, layers={"pages": "2MB"})).keys() == {"thp_always", "cpu_governor"}
 
 
-def test_huge_pages_that_were_not_there_are_told(request):
+def test_huge_pages_that_were_not_there_are_reported(request):
     study = make_study(settings={"huge_pages": "try"}, facts={"settings.huge_pages_status": "off"})
     observe(request.node.nodeid, "huge_pages_fallback", say_doubt(found(study)["huge_pages_fallback"]))
 

@@ -205,7 +205,7 @@ def test_a_clock_that_jumps_makes_a_run_suspect(request):
 # ------------------------------------------------------------------------------------------ transactions
 
 
-def test_retried_transactions_are_told(request):
+def test_retried_transactions_are_reported(request):
     judged = judge(result=of_pgbench("retries"), allow=Allow(failed_transactions=True))
     assert (codes(judged), judged[1]) == (["retried"], Validity.SUSPECT)
     observe(request.node.nodeid, "retried", say_reason(judged[2][0]))

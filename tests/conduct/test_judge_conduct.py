@@ -274,7 +274,7 @@ def test_an_emulated_machine_is_told_before_the_first_run_and_all_runs_are_inval
     assert {record.validity for record in rig.store.kept.values()} == {Validity.INVALID}
 
 
-def test_a_checkpoint_that_is_not_allowed_is_told(request):
+def test_a_checkpoint_that_is_not_allowed_is_reported(request):
     class Sql(fakes.FakeSql):
         def execute(self, address, script):
             if "CHECKPOINT" in script:
@@ -315,7 +315,7 @@ def test_a_run_whose_data_cannot_be_checked_is_invalid():
     assert {record.reasons[0].how for record in rig.store.kept.values()} == {"unseen"}
 
 
-def test_statistics_that_could_not_be_read_afterwards_are_told(request):
+def test_statistics_that_could_not_be_read_afterwards_are_reported(request):
     class Collector:
         name = "pgstat"
         with_clients = False

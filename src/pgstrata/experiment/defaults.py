@@ -53,7 +53,7 @@ def complete_experiment(
     experiment = _with_options(experiment, workloads)
     own = _own(experiment)
     if not own:
-        note = "nothing is chosen or normalised: the servers run already and are taken as they are"
+        note = "nothing is chosen or normalised: the servers run already and keep their settings"
         return replace(experiment, notes=(*experiment.notes, note))
     writing = any(_writes(cell, workloads) for cell in experiment.cells)
     every = (
