@@ -101,7 +101,10 @@ def test_slices_that_write_are_not_shown_to_agree_with_whole_runs(desk):
     writing = dataclasses.replace(
         answer, study=dataclasses.replace(answer.study, plan=dataclasses.replace(plan, designs=designs))
     )
-    assert "Slices of workloads that write (simple-update): nothing shows yet that they agree with whole runs" in joined(writing)
+    assert (
+        "Slices of workloads that write (simple-update): nothing shows yet that they agree with whole runs"
+        in joined(writing)
+    )
     assert "Slices of workloads that write" not in joined(answer)
 
 

@@ -118,7 +118,7 @@ def import_results(task: ImportTask) -> Imported:
 def _gather(
     gathered: _Gathered, found: _Found, levels: Mapping[str, str], logs: Sequence[_Found], task: ImportTask
 ) -> None:
-    """Add the results of a file, and what gave none."""
+    """Add the results of a file, and the lines that gave no result."""
     kind = FORMATS[task.format]
     content = _read(found, gathered)
     if content is None:
@@ -287,7 +287,7 @@ def _find_logs(
 
 
 def _by_folder(names: Iterable[str]) -> Mapping[str, list[str]]:
-    """Names by their folder with its last `/`; empty for files that are in none."""
+    """File names by folder. A folder ends with `/`; it is empty for files without one."""
     found: dict[str, list[str]] = defaultdict(list)
     for name in names:
         folder, slash, _ = name.rpartition("/")

@@ -30,9 +30,9 @@ _LAST_WORDS: Final = 65536
 
 @dataclass(slots=True, kw_only=True)
 class Started:
-    """A program that runs. `said` is what `hear` has gathered of its standard output, `speaking` whether more may come.
+    """A running program. `said` is its standard output so far, read by `hear`; `speaking`: there may be more.
 
-    What it complains about goes into a file, so that it never waits for a reader.
+    Its standard error goes into a file, so that it never waits for a reader.
     """
 
     child: subprocess.Popen[bytes]
@@ -41,7 +41,7 @@ class Started:
     speaking: bool = True
 
     def take(self) -> bool:
-        """Read what is there; whether more may come."""
+        """Read what it has printed; returns whether there may be more."""
         assert self.child.stdout is not None
         chunk = os.read(self.child.stdout.fileno(), _CHUNK)
         self.said += chunk
@@ -49,7 +49,7 @@ class Started:
         return self.speaking
 
     def wait(self) -> int:
-        """Wait for its end, which the end of the others may bring about; the exit code."""
+        """Wait until it ends, perhaps because another program has ended; returns the exit code."""
         return wait_for(self.child)
 
     def finish(self, program: str, host: str) -> None:

@@ -67,7 +67,7 @@ find . -type f -print0 | xargs -0 -r $sum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentTree:
-    """A tree that is over there, `bytes` those of its files; `sent` is False where it was there already.
+    """A tree on the other host. `bytes` is the size of its files; `sent` is False if it was there already.
 
     `digest` is the SHA-256 of all its names, kinds, modes and sizes, and of the checksums of its contents.
     """
@@ -78,11 +78,11 @@ class SentTree:
 
 
 def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> SentTree:
-    """Send a folder, so that it is there with all that is in it, or not at all; redone from the start if it was cut.
+    """Send a folder: it arrives complete or not at all. If the transfer was interrupted, it starts from the beginning.
 
-    It goes to a name beside `target_path` (a path in a folder of pgstrata's own), is read there and compared with what
-    is here, and only then renamed. What lies at `target_path` already is compared, and never replaced. Nothing waits
-    for the disk over there: what a crash of that machine damages is found by the next comparison.
+    The folder is sent under a temporary name in the parent of `target_path`, which belongs to pgstrata. It is read
+    there, compared with the source, and only then renamed. If `target_path` exists already, it is compared, and never
+    replaced. Nothing is flushed to the disk there: the next comparison finds what a crash of that machine damaged.
 
     Args:
         source: a host that is this machine; its user must be able to read all of `path`.

@@ -27,7 +27,7 @@ _MEMORIES: Final = 3.0
 """Memories that a batch is long, where the window is long enough."""
 LEVEL: Final = 0.05
 _WIDE: Final = 1.0
-"""Half an interval of a logarithm from which on it is far from linear."""
+"""Half-width of an interval of a logarithm beyond which the logarithm is far from linear."""
 _MOST_LOGARITHM: Final = 100.0
 _LEAST: Final = 1e-100
 _MOST: Final = 1e100
@@ -209,11 +209,11 @@ def estimate(
 
 
 def _estimate_wide(value: float, error: float, freedom: int) -> Estimated:
-    """Of logarithms of which one is of a figure with a large relative error, such as a throughput of almost nothing.
+    """The difference of two logarithms if one figure has a large relative error, such as a throughput near zero.
 
-    A relative error of 1 of the smaller figure is little of the larger one. So the end of the interval that is nearer
-    to no change is that of the smaller figure itself, relative to the larger (Fieller, JRSS B 16, 1954, where the
-    larger one is known well), not that of its logarithm.
+    An error as large as the smaller figure is small compared with the larger one. So the end of the interval that is
+    nearer to no change is computed from the smaller figure itself, relative to the larger one, and not from its
+    logarithm (Fieller, JRSS B 16, 1954, for a larger figure that is known well).
     """
     half = two_sided_point(LEVEL, freedom) * error
     near = math.log1p(half)

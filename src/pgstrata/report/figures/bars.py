@@ -19,7 +19,7 @@ _LINE_ABOVE: Final = 13.0
 _APART: Final = 9.0
 """Pixels between a bar and the texts above the next one."""
 _LETTERS: Final = 50
-"""Of a line above a bar."""
+"""Most letters of a line of text above a bar."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

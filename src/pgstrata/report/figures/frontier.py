@@ -20,7 +20,7 @@ FRONTIER_HELP: Final = (
 _WIDTH: Final = 470
 _HEIGHT: Final = 260
 _LETTERS, _LETTERS_NARROW = 30, 20
-"""Of a line of a name, which has room within half of the chart."""
+"""Most letters of a line of a name, which fits into half of the chart."""
 _FEWEST: Final = 2
 _ROOM: Final = 1.05
 """The end of the axis, as a multiple of the highest price."""

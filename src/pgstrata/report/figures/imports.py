@@ -28,7 +28,7 @@ _MARGIN: Final = 0.6
 _ROOM: Final = 1.03
 """The ends of the axis, as a multiple of the smallest and the largest value."""
 _LEAST, _MOST = 1e-100, 1e100
-"""Sizes of values that have a place on an axis."""
+"""Values outside of these are not drawn: an axis could not show them."""
 
 
 def draw_comparisons(answer: ImportAnswer, shown: Sequence[tuple[str, Comparison, str]]) -> Figure:

@@ -35,7 +35,7 @@ _ACROSS_TURNED: Final = LETTER * 0.68
 _TALL_TURNED: Final = 5.0
 """Pixels to the left that the height of a turned text takes, less those by which it stands to the right."""
 _LETTERS_OF_LEGEND: Final = 0.14
-"""Of a line that has room beside its mark, for each pixel of the width."""
+"""Letters of a line beside its mark, for each pixel of the drawing's width."""
 _EXCLUDED: Final = "excluded run"
 _FAR: Final = "run far from the median"
 _KINK: Final = "point off its curve"

@@ -27,9 +27,9 @@ WIDTH: Final = 900
 WHOLE: Final = WIDTH - 90
 """Width of a chart beside the labels of its axis."""
 NARROW: Final = 296
-"""The same of a chart that a phone shows whole."""
+"""The same for a chart that fits on a phone."""
 PHONE: Final = 380
-"""Width of a whole drawing that a phone shows."""
+"""Width of a whole drawing that fits on a phone."""
 # The labels of the library have another minus sign than the figures in the text.
 MINUS: Final = "replace(datum.label, '\u2212', '-')"
 # A label that `break_label` broke into lines, as an expression of the library.
@@ -37,7 +37,7 @@ LINES: Final = "split(datum.label, '\\n')"
 # Okabe and Ito: told apart with every kind of colour vision, on white and on black.
 COLOURS: Final = (OPEN, "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#a6761d")
 _FEWEST_LETTERS: Final = 8
-"""Of a line of a name below an axis."""
+"""Fewest letters of a line of a name below an axis."""
 _LEAST_SCALE: Final = 0.82
 """Texts of 11 px stay readable down to this scale."""
 _PADDING: Final = {"left": 14, "right": 14, "top": 4, "bottom": 4}

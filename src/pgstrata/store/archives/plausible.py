@@ -14,7 +14,7 @@ _SMALLEST: Final = 1e-9
 """Less is nothing: recorders round to larger numbers."""
 _MOST_ROWS: Final = 100_000
 LONGEST_KEY: Final = 100
-"""Characters of what stands for a statement or a plan: a long one would be read again for each row."""
+"""Most characters of the key of a statement or a plan: a longer key would be read again for each row."""
 LATEST: Final = 32_503_680_000
 """The year 3000, which clocks that are wrong do not reach."""
 

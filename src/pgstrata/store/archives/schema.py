@@ -154,7 +154,7 @@ _LATER: Final = {
     "plan": (_PLANS, _PLANS_INDEX),
     **{name: (_rates_table(name, GROUP_RATES).rstrip(";\n"),) for name in ("group_second", "group_minute")},
 }
-"""Tables that came later than the format, with their indexes: older archives have none until a recorder goes on."""
+"""Tables that were added after the format, with their indexes; older archives get them when a recorder continues."""
 
 
 def _unfit(path: Path) -> ArchiveError:
