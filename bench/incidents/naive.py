@@ -79,7 +79,7 @@ def moving_median(series: Floats, width: int) -> Floats:
 
 
 def pearson(one: Floats, other: Floats) -> float:
-    """Pearson's correlation; 0 where one of both is constant."""
+    """Pearson's correlation; 0 where one of the two is constant."""
     scale = float(one.std() * other.std())
     return float(np.mean((one - one.mean()) * (other - other.mean()))) / scale if scale > 1e-12 else 0.0
 

@@ -169,7 +169,7 @@ def explain_incident(
     reader: ArchiveReader, archive: Path, facts: ArchiveFacts, incident: Incident, since: int | None,
     texts: Mapping[str, str],
 ) -> Explained | None:  # fmt: skip
-    """An incident against the time before it, from `since` on; None where nothing is known of one of both."""
+    """An incident against the time before it, from `since` on; None where nothing is known of one of the two."""
     end = min(facts.span.end, facts.span.end if incident.end is None else incident.end)
     try:
         chosen = choose_exactly(facts, Span(begin=incident.begin, end=max(end, incident.begin + 1)), since)

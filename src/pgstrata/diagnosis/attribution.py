@@ -203,7 +203,7 @@ class _Errors:
         error, freedom = self._error(rows)
         unknown = self._bound(0, rows).less(self._bound(1, rows))
         if unknown.below or unknown.above:
-            # an end of what is known has no part of one of both: it scatters as they do together
+            # at a bound, CPU or queue is nothing, so the bound scatters as the sum of the two
             error = max(error, self._error(self._with_partners(rows))[0])
         half = two_sided_point(LEVEL, freedom) * error
         nearest = max(0.0, centre - unknown.below, -centre - unknown.above)

@@ -88,7 +88,7 @@ def compare_plans(uses: Iterable[PlanUse], *, environment: str, reference: str, 
     """The usual plans of a cell's statements in an environment beside those in the reference.
 
     Statements are matched by their text. Plans differ by their shape alone, never by costs and estimates. None where
-    one of both has no plans at all.
+    one of the two has no plans at all.
     """
     found = [use for use in uses if use.cell == cell]
     ours, theirs = _by_statement(found, environment), _by_statement(found, reference)

@@ -72,7 +72,7 @@ class Contents:
         return hashlib.sha256(b"\0".join(self.lines)).hexdigest()
 
     def differing(self, other: Contents) -> tuple[bytes, ...]:
-        """Paths of what one of both lacks, or has with other facts or another checksum; sorted."""
+        """Paths that are missing in one of the two, or differ in facts or checksum; sorted."""
         return tuple(sorted({line.split(b"\0")[0] for line in {*self.lines} ^ {*other.lines}}))
 
 

@@ -18,7 +18,7 @@ class Outcome(StrEnum):
     INCIDENT: transactions took longer, and no more of them came. SATURATED: more came, and each took longer. MORE:
     more came, none slower. FEWER: fewer came, none slower. OTHER_MIX: the load comes from statements that were not
     there or seldom, the others are as fast as before. FASTER: transactions took less time. SAME: nothing was found.
-    STALLED: sessions were active and no transaction ended. UNKNOWN: too little is known of one of both.
+    STALLED: sessions were active and no transaction ended. UNKNOWN: too little is known of one of the two.
     """
 
     INCIDENT = "incident"

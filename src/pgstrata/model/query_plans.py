@@ -55,10 +55,10 @@ class PlanDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlansCompared:
-    """The plans of one environment and cell beside those of another: `alike` is the number of statements without one.
+    """The plans of one environment and cell, compared with those of another.
 
-    `unsteady` are statements that had more than one plan in the runs of one of both, `unexplained` those without a plan
-    in one of both, each with the reason.
+    `alike` is the number of statements whose plans do not differ. `unsteady` are statements that had more than one plan
+    in the runs of one of the two. `unexplained` are those without a plan in one of the two, each with the reason.
     """
 
     environment: str

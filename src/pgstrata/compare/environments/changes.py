@@ -24,7 +24,7 @@ def changed_facts(first: Mapping[str, str], now: Mapping[str, str]) -> tuple[str
     """Each fact that is not what it was, as `host.kernel 6.1 -> 6.12`, sorted by name.
 
     Left out: settings that name places or repeat other facts; a size of memory that moved by up to 1 %; schedulers of
-    block devices that came or went; and facts of host, server and driver that are known of one of both starts only.
+    block devices that came or went; and facts of host, server and driver that are known of only one of the two starts.
     """
     changes = ((name, render_apart((old, new), _LONGEST, _CONTEXT)) for name, old, new in _changes(first, now))
     return tuple(f"{name} {old} -> {new}" for name, (old, new) in changes)

@@ -37,7 +37,7 @@ _OFF: Final = "Calls and latencies of single statements are not kept with `{} = 
 
 
 def compared_queries(answer: Answer, environment: str, cell: str) -> QueriesCompared | None:
-    """The statements of an environment beside the baseline's; None where one of both has no counts."""
+    """The statements of an environment beside the baseline's; None where one of the two has no counts."""
     baseline = answer.study.plan.experiment.baseline
     return compare_queries(answer.study.runs, environment=environment, reference=baseline, cell=cell)
 
@@ -125,7 +125,7 @@ _PLAN: Final = "planned_with shape text"
 
 
 def compared_plans(answer: Answer, environment: str, cell: str) -> PlansCompared | None:
-    """The plans of an environment beside the baseline's; None where one of both has none."""
+    """The plans of an environment beside the baseline's; None where one of the two has none."""
     study = answer.study
     baseline = study.plan.experiment.baseline
     return compare_plans(study.query_plans, environment=environment, reference=baseline, cell=cell)
