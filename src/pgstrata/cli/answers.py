@@ -36,7 +36,7 @@ def show(
         bool, typer.Option("--why", help="Where the time of a transaction went, and what differs in it.")
     ] = False,
     details: Annotated[
-        bool, typer.Option("--details", help="On a terminal, too: tables of cells, settings, machines, runs.")
+        bool, typer.Option("--details", help="Also on a terminal: tables of cells, settings, machines, runs.")
     ] = False,
     filters: Annotated[
         list[str] | None,
@@ -52,7 +52,7 @@ def show(
         typer.Option(
             "--by",
             metavar="FACTOR",
-            help="As a matrix with a column for each level of this.",
+            help="As a matrix with a column for each level of this factor.",
             autocompletion=complete_key,
         ),
     ] = None,
@@ -117,7 +117,9 @@ def show(
 
 def report(
     study: Shown,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where it goes.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Where the report goes.")
+    ] = None,
     pairs: Pairs = False,
     no_query_text: NoQueryText = False,
     prices: Prices = None,
@@ -164,7 +166,7 @@ def gate(
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="Another metric than the plan's: never passes.",
+            help="Another metric than the plan's; with it, the gate never passes.",
             autocompletion=complete_metric,
         ),
     ] = None,

@@ -30,7 +30,7 @@ def host_status(
 @host_app.command("restore")
 def host_restore(
     host: Destination = None,
-    force: Annotated[bool, typer.Option("--force", help="Also what somebody else has changed meanwhile.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also undo what somebody else has changed since.")] = False,
 ) -> None:
     """Undo changes that a killed pgstrata left.
 

@@ -77,7 +77,8 @@ def watch(
     listen_anywhere: Annotated[
         bool,
         typer.Option(
-            "--listen-anywhere", help="Let --listen take an address that other machines can reach: no encryption there."
+            "--listen-anywhere",
+            help="Let --listen take an address that other machines can reach; there is no encryption.",
         ),
     ] = False,
     on_incident: Annotated[

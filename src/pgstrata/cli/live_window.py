@@ -12,7 +12,7 @@ _AT_LEAST: Final = 100
 
 Beside = Annotated[
     str | None,
-    typer.Option("--against", metavar="FROM..TO", help="Show this window beside it, with the differences."),
+    typer.Option("--against", metavar="FROM..TO", help="Also show this window, with the differences."),
 ]
 Event = Annotated[
     str | None,

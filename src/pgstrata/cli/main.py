@@ -124,10 +124,10 @@ def run(
     events: EventsOption = False,
     no_query_text: NoQueryText = False,
     reboot: Annotated[
-        bool, typer.Option("--reboot", help="Allow reboots of this machine; give the same command after each.")
+        bool, typer.Option("--reboot", help="Allow reboots of this machine; you give the same command after each.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume-after-boot", help="Allow them, and let systemd give the command after each.")
+        bool, typer.Option("--resume-after-boot", help="Allow reboots; systemd gives the same command after each.")
     ] = False,
 ) -> None:
     """Carry out an experiment. The same command resumes it."""
@@ -147,14 +147,14 @@ def run(
 
 def floor(
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="An experiment file: its cells, on its baseline.")
+        Path | None, typer.Argument(metavar="FILE", help="An experiment file: measure its cells on its baseline.")
     ] = None,
     workload: Annotated[
         list[str] | None,
         typer.Option(
             "--workload",
             "-w",
-            help="select-only and simple-update if none (repeatable).",
+            help="Default: select-only and simple-update (repeatable).",
             autocompletion=complete_workload,
         ),
     ] = None,

@@ -55,7 +55,9 @@ def servers_fetch(
 def servers_check(
     levels: Annotated[
         list[str] | None,
-        typer.Argument(metavar="LEVEL...", help="All that are there if none.", autocompletion=complete_level),
+        typer.Argument(
+            metavar="LEVEL...", help="Servers to check; default: all that are there.", autocompletion=complete_level
+        ),
     ] = None,
 ) -> None:
     """Check that the programs of servers start."""

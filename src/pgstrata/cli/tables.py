@@ -32,7 +32,7 @@ def decide(
         bool, typer.Option("--ordered", help="Environments are levels in the order of the file: find steps.")
     ] = False,
     sequential: Annotated[
-        bool, typer.Option("--sequential", help="You look after each new block, until a difference shows.")
+        bool, typer.Option("--sequential", help="You decide after each new block, until a difference shows.")
     ] = False,
     prices: Annotated[
         Path | None, typer.Option("--prices", metavar="LIST.toml", help="A list of the price per hour of environments.")
@@ -95,7 +95,7 @@ def import_(
         typer.Option("--columns", metavar="A,B,...", help="Names for columns of a table without header; - skips one."),
     ] = None,
     index: Annotated[
-        str | None, typer.Option("--index", metavar="A,B", help="Columns of a wide table that are no environments.")
+        str | None, typer.Option("--index", metavar="A,B", help="Columns of a wide table that are not environments.")
     ] = None,
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="A,B", help="Metrics to keep; for a table, its columns of values.")
