@@ -190,7 +190,7 @@ def _for_writing() -> tuple[Choice, ...]:
     """What keeps checkpoints alike in all runs."""
     return (
         Choice("max_wal_size", "4GB", "the default of 1 GB forces checkpoints during a run"),
-        Choice("checkpoint_timeout", "15min", "a checkpoint by the clock would hit some runs only"),
+        Choice("checkpoint_timeout", "15min", "a timed checkpoint would hit only some runs"),
         Choice("checkpoint_completion_target", "0.9", "0.5 before 14"),
     )
 
