@@ -112,6 +112,9 @@ def test_an_unresolved_part_is_pale_and_says_so():
 
 def test_a_part_without_an_interval_has_no_whisker_and_no_difference_is_zero():
     assert say_difference(contribution(difference=0.0, half=None)) == "0 µs"
+    assert say_difference(contribution(difference=0.04, half=0.5)) == "0.0 µs [-0.5, +0.5]"
+    assert say_difference(contribution(difference=0.48, half=0.5)) == "+0.5 µs [0.0, +1.0]"
+    assert say_difference(contribution(difference=-0.03, half=None)) == "0.0 µs"
     assert draw_waterfall(attribution(contribution(half=None, difference=0.0)), ("16", "18"), "").svg
 
 

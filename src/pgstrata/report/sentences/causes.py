@@ -94,7 +94,7 @@ def render_half(item: Contribution, size: float, digits: int) -> str:
     if item.interval is None or not is_lopsided(item):
         return f"{half:.{digits}f}"
     low, high = (item.interval.low - item.difference) / size, (item.interval.high - item.difference) / size
-    return f"{low:+.{digits}f} {high:+.{digits}f}"
+    return f"{render_signed(low, digits)} {render_signed(high, digits)}"
 
 
 def is_lopsided(item: Contribution) -> bool:
