@@ -6,21 +6,10 @@ import math
 import pytest
 
 from program import pgstrata
-from stored import write_study
+from stored import ask_reads, write_study
 from studies import NOISE
 
-QUESTION = """
-question = "?"
-blocks = 12
-controls = ["same"]
-[factors]
-server = ["16", "18"]
-[[cells]]
-workload = "select-only"
-scale = 1
-clients = 2
-run = "1s"
-"""
+QUESTION = ask_reads("16", "18", blocks=12, more='controls = ["same"]')
 
 
 @pytest.fixture(scope="module")
