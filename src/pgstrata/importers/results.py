@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from pgstrata.errors import UsageError
-from pgstrata.units import shorten
+from pgstrata.units import count_digits, shorten
 
 MOST_RESULTS: Final = 100_000
 """The largest number of results and unusable lines of a file."""
@@ -105,7 +105,7 @@ def without_trace(name: str) -> Contents:
 
 def is_precise(value: float) -> bool:
     """Whether two runs do not have the same value by chance: it has many digits."""
-    return len(f"{value:.15g}".replace(".", "").strip("0")) >= _MANY_DIGITS
+    return count_digits(value) >= _MANY_DIGITS
 
 
 def shorten_reason(what: str) -> str:
