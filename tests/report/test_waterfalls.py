@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drawn import drawings, texts
 from pgstrata.model.attribution import Attribution, Contribution, Method, Part, ValueInterval
 from pgstrata.report.figures.waterfalls import (
     MOST_PARTS,
@@ -68,11 +67,11 @@ PARTS = (
 
 def words_of(svg: str) -> list[str]:
     """Of the wide drawing."""
-    return re.findall(r"<text[^>]*>([^<]*)</text>", svg.partition("</svg>")[0])
+    return texts(drawings(svg)[0])
 
 
 def words_on_a_phone(svg: str) -> list[str]:
-    return re.findall(r"<t(?:ext|span)[^>]*>([^<]+)</t(?:ext|span)>", svg.partition("</svg>")[2])
+    return texts(drawings(svg)[1])
 
 
 def test_a_waterfall_goes_from_the_reference_by_its_parts_to_the_environment():
