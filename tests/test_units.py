@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pgstrata.units import (
     Unit,
+    count_digits,
     parse_bytes,
     parse_duration,
     parse_ratio,
@@ -195,3 +196,10 @@ def test_nothing_is_left_in_a_printable_text_that_a_terminal_would_obey(text):
 def test_of_many_names_the_first_are_named():
     assert render_names(["a", "b", "c"], 3) == "a, b, c"
     assert render_names(["a", "b", "c", "d"], 2) == "a, b and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("value", "digits"), [(1200.0, 2), (-0.0034, 2), (1234.5678, 8), (1.25e-7, 3), (-1.25e20, 3), (0.0, 0)]
+)
+def test_digits_are_counted_without_sign_exponent_and_zeros_at_the_ends(value, digits):
+    assert count_digits(value) == digits

@@ -103,15 +103,17 @@ def _state(bank: Visits) -> str:
 
 
 def _machines(bank: Visits) -> str:
-    """Throughput says how unlike the machines were; nothing else of them is kept with a visit."""
+    """How unlike the machines were, by throughput: nothing else of them is kept with a visit."""
     asked = ("select-only", 2, "quiet")
     kinds = [kinds for each, kinds in bank.items() if (each.workload, each.clients, each.side) == asked]
     found = [visit.level for each in kinds for visits in each.values() for visit in visits if visit.level > 0]
-    said = "Visits come from virtual machines with two CPUs, of more than one type."
     if not found:
-        return said
+        return "Nothing is kept of the machines of these visits."
     low, high = (f"{round(level, -3):,.0f}" for level in (min(found), max(found)))
-    return f"{said} With 2 clients that read, on a quiet machine, they reached {low} to {high} transactions per second."
+    return (
+        f"With 2 clients that read, on a quiet machine, visits reached {low} to {high} transactions per second. "
+        "Nothing else is kept of their machines."
+    )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Sequence[str]:

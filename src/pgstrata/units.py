@@ -146,6 +146,11 @@ def render_share(share: float) -> str:
     return "< 0.01 %" if 0 < percent < 0.01 else f"{render_digits(percent, 2)} %"  # noqa: PLR2004
 
 
+def count_digits(value: float) -> int:
+    """Significant digits of a number as it was written, without zeros at either end."""
+    return len(f"{value:.15g}".lstrip("-").partition("e")[0].replace(".", "").strip("0"))
+
+
 def render_digits(value: float, digits: int = 3) -> str:
     """At least so many significant digits, without an exponent from 1e-9 to 1e15: 0.00012, 1.2, 57, 1234."""
     if not 1e-9 <= abs(value) < 1e15:  # noqa: PLR2004 - as many zeros as can be counted; nothing and NaN, too

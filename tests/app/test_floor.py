@@ -211,7 +211,7 @@ def test_a_state_folder_that_cannot_be_written_is_an_error_with_its_place(measur
     study, _ = measured()
     (place / "state").mkdir()
     (place / "state" / "floors").write_text("")
-    with pytest.raises(HostNotFitError, match="cannot be kept") as caught:
+    with pytest.raises(HostNotFitError, match="cannot be written") as caught:
         keep_floors(harvest_floors(StudyFolder(study), WORKLOADS).records)
     assert "state/floors" in caught.value.where
 

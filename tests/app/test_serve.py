@@ -29,19 +29,9 @@ from pgstrata.store.archives.thinning import Keep
 from pgstrata.store.archives.writer import ArchiveWriter
 from pgstrata.store.repository import StudyFolder
 from pgstrata.store.study import StudyStore
-from stored import write_study
+from stored import ask_reads, write_study
 
-QUESTION = """
-question = "Is 17 <b>faster</b>?"
-blocks = 2
-[factors]
-server = ["16", "17"]
-[[cells]]
-workload = "select-only"
-scale = 1
-clients = 2
-run = "1s"
-"""
+QUESTION = ask_reads("16", "17", blocks=2, question="Is 17 <b>faster</b>?")
 PAGE = (
     '<!doctype html>\n<meta http-equiv="Content-Security-Policy" content="default-src x">\n<body>\nmade by {} &amp;\n'
 )

@@ -2,32 +2,21 @@
 
 import csv
 import io
-import math
 import re
 import xml.etree.ElementTree as ET
 
 import pytest
 
 from program import pgstrata
-from stored import write_study
+from stored import ask_reads, noise_of, write_study
 
-QUESTION = """
-question = "?"
-blocks = 9
-[factors]
-server = ["16", "17", "18"]
-[[cells]]
-workload = "select-only"
-scale = 1
-clients = 2
-run = "1s"
-"""
+QUESTION = ask_reads("16", "17", "18", blocks=9)
 LEVELS = {"pg16": 1000.0, "pg17": 1100.0, "pg18": 1000.0}
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def values_of(plan, run):
-    return {"tps": LEVELS[run.environment] * math.exp(0.004 * math.sin(7 * run.block + sum(map(ord, run.environment))))}
+    return {"tps": LEVELS[run.environment] * noise_of(run)}
 
 
 @pytest.fixture(scope="module")

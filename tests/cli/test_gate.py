@@ -6,21 +6,10 @@ import math
 import pytest
 
 from program import pgstrata
-from stored import write_study
+from stored import ask_reads, write_study
 from studies import NOISE
 
-QUESTION = """
-question = "?"
-blocks = 12
-controls = ["same"]
-[factors]
-server = ["16", "18"]
-[[cells]]
-workload = "select-only"
-scale = 1
-clients = 2
-run = "1s"
-"""
+QUESTION = ask_reads("16", "18", blocks=12, more='controls = ["same"]')
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +73,7 @@ def test_declared_values_are_shown_as_such_and_pass_no_gate(tmp_path):
 
     write_study(tmp_path, text, values)
     shown = pgstrata(tmp_path, "show", "study").stdout
-    assert "18 has lower (declared) synthetic value than 16 on select-only: -9.0 %" in " ".join(shown.split())
+    assert "18 has lower (declared) synthetic value than 16 in select-only: -9.0 %" in " ".join(shown.split())
     done = gate(tmp_path, "study")
     assert done.returncode == 2
     assert "study: the values of this study are declared, not measured" in done.stderr

@@ -1,7 +1,6 @@
 """`pgstrata list`: studies, bundles and archives below a folder, found again."""
 
 import json
-import math
 import os
 import shutil
 
@@ -12,24 +11,13 @@ from pgstrata.app import listing
 from pgstrata.app.listing import list_below
 from pgstrata.store.study import StudyStore
 from program import pgstrata
-from stored import write_study
+from stored import ask_reads, noise_of, write_study
 
-QUESTION = """
-question = "Is 17 faster?"
-blocks = 10
-[factors]
-server = ["16", "17"]
-[[cells]]
-workload = "select-only"
-scale = 1
-clients = 2
-run = "1s"
-"""
+QUESTION = ask_reads("16", "17", blocks=10, question="Is 17 faster?")
 
 
 def values_of(_plan, run):
-    noise = math.exp(0.004 * math.sin(7 * run.block + sum(map(ord, run.environment))))
-    return {"tps": {"pg16": 1000.0, "pg17": 1100.0}[run.environment] * noise}
+    return {"tps": {"pg16": 1000.0, "pg17": 1100.0}[run.environment] * noise_of(run)}
 
 
 @pytest.fixture(scope="module")

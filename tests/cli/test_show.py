@@ -1,7 +1,6 @@
 """`pgstrata show` on a study of three servers: pairs on request, and what only the JSON form has."""
 
 import json
-import math
 import os
 import pty
 import subprocess
@@ -14,26 +13,14 @@ from pgstrata.app.answer import load_answer
 from pgstrata.model.metrics import LATENCY_QUANTILES
 from pgstrata.store.repository import StudyFolder
 from program import pgstrata
-from stored import write_study
+from stored import ask_reads, noise_of, write_study
 
-QUESTION = """
-question = "?"
-blocks = 12
-controls = ["same"]
-[factors]
-server = ["16", "17", "18"]
-[[cells]]
-workload = "select-only"
-scale = 1
-clients = 2
-run = "1s"
-"""
+QUESTION = ask_reads("16", "17", "18", blocks=12, more='controls = ["same"]')
 LEVELS = {"pg16": 1000.0, "pg17": 1100.0, "pg18": 1000.0}
 
 
 def values_of(plan, run):
-    noise = math.exp(0.004 * math.sin(7 * run.block + sum(map(ord, run.environment))))
-    tps = LEVELS.get(run.environment, 1000.0) * noise
+    tps = LEVELS.get(run.environment, 1000.0) * noise_of(run)
     latencies = {name: quantile / tps for name, quantile in LATENCY_QUANTILES.items()}
     if run.environment == "pg17":
         # faster everywhere but in the tail

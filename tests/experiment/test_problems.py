@@ -11,6 +11,12 @@ CASES = {
     "a misspelt key at the top": ('treshold = "3 %"\n' + TWO + CELL, 1, "treshold", "threshold"),
     "a misspelt table": (TWO + CELL + "[[cell]]\nscale = 1\n", 7, "cell", "cells"),
     "a key in the wrong table": (TWO + "clients = 2\n" + CELL, 3, "factors.clients", "[[cells]]"),
+    "a key of environments in a file without any": (
+        TWO + CELL + 'price = "1 USD"\n',
+        7,
+        "cells[1].price",
+        "it belongs under [[environments]]",
+    ),
     "a top-level key below a table": (TWO + CELL + "seed = 2\n", 7, "cells[1].seed", "before the first table"),
     "a setting without its prefix": (
         '[factors]\nwork_mem = ["1MB", "2MB"]\n' + CELL,

@@ -8,7 +8,7 @@ import pytest
 from pgstrata.errors import UsageError
 from pgstrata.importers.formats import FORMATS
 from pgstrata.importers.logs import read_logs
-from pgstrata.importers.results import ReadingTerms
+from pgstrata.importers.results import FormatName, ReadingTerms
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 FOREIGN = CAPTURES / "foreign"
@@ -213,3 +213,7 @@ def test_logs_tell_when_a_run_began_and_how_it_opened():
     assert (logged.started.timestamp(), logged.opening) == (1_777_000_000, pytest.approx(-0.5))
     assert read_logs(["0 199 2241 0 1777000003 995407\n"], whole=True).started.timestamp() == 1_777_000_003
     assert read_logs(["nothing of the kind\n"], whole=True) is None
+
+
+def test_each_name_of_a_format_has_its_reader():
+    assert list(FORMATS) == list(FormatName)

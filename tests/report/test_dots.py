@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
 
-from pgstrata.report.figures.labels import text_box
+from drawn import boxes, drawings, lengthen, texts
 from pgstrata.report.figures.percentiles import draw_quantiles
 from pgstrata.report.figures.runs import draw_by_block
 from pgstrata.report.figures.scales import exact_number, signed_number
@@ -16,42 +15,12 @@ from pgstrata.report.sentences.names import name_environment
 from rendering import render_html
 
 CELL = "simple-update-s10-c2"
-PATH = "prefix:/opt/builds/postgresql/with-a-patch-of-our-own-whose-name-is-longer-than-a-line/bin"
 
 
-def drawings(figure):
-    found = [ET.fromstring(each) for each in re.findall(r"<svg.*?</svg>", figure.svg, flags=re.DOTALL)]
+def both_widths(figure):
+    found = drawings(figure.svg)
     assert [root.get("class") for root in found] == ["wide", "narrow"]
     return found
-
-
-def boxes(root):
-    """Of all texts, wherever their group has been moved to."""
-    inner = {
-        text: float(group.get("transform").split()[1][:-1])
-        for group in root.iter("g")
-        if group.get("transform")
-        for text in group.iter("text")
-    }
-    return [
-        text_box(
-            each.text,
-            float(each.get("x")),
-            float(each.get("y")) - 4 + inner.get(each, 0.0),
-            anchor=each.get("text-anchor", "start"),
-        )
-        for each in root.iter("text")
-    ]
-
-
-def lengthen(answer):
-    plan = answer.study.plan
-    environments = tuple(
-        replace(each, levels=tuple(replace(level, value=f"{place}-{PATH}") for level in each.levels))
-        for place, each in enumerate(plan.experiment.environments)
-    )
-    experiment = replace(plan.experiment, environments=environments)
-    return replace(answer, study=replace(answer.study, plan=replace(plan, experiment=experiment)))
 
 
 def by_block(desk):
@@ -69,7 +38,7 @@ def by_percentile(desk):
 
 @pytest.mark.parametrize("draw", [by_block, by_percentile])
 def test_no_text_covers_another_and_none_leaves_the_drawing(desk, draw):
-    for root in drawings(draw(desk)):
+    for root in both_widths(draw(desk)):
         width, height = map(float, root.get("viewBox").split()[2:])
         found = boxes(root)
         assert all(box.left >= -1 and box.left + box.width <= width + 6 for box in found)
@@ -79,7 +48,7 @@ def test_no_text_covers_another_and_none_leaves_the_drawing(desk, draw):
 
 def test_every_usable_run_has_its_mark_and_those_of_a_block_are_joined(desk):
     figure = draw_by_block(desk.answer(blocks=9, effects=(1.0, 0.99, 1.01, 1.0)), CELL, "x")
-    for root in drawings(figure):
+    for root in both_widths(figure):
         marks = [path.get("d").count("M") for path in root.iter("path") if path.get("fill")]
         # four environments, and each of them once more in the legend
         assert sorted(marks) in ([1, 1, 1, 1, 8, 9, 9, 9], [1, 1, 1, 1, 9, 9, 9, 9])
@@ -89,13 +58,13 @@ def test_every_usable_run_has_its_mark_and_those_of_a_block_are_joined(desk):
 
 def test_the_names_of_all_environments_are_whole_below_a_chart(desk):
     experiment = lengthen(desk.answer(blocks=1)).study.plan.experiment
-    for root in drawings(by_block(desk)):
-        said = "".join(each.text for each in root.iter("text"))
+    for root in both_widths(by_block(desk)):
+        said = "".join(texts(root))
         assert all(name_environment(each, experiment) in said for each in experiment.environments)
 
 
 def test_intervals_of_percentiles_are_drawn_for_each_environment(desk):
-    for root in drawings(by_percentile(desk)):
+    for root in both_widths(by_percentile(desk)):
         spans = [path.get("d").count("V") for path in root.iter("path") if path.get("stroke-width") == "1.6"]
         assert spans == [11, 11]
         titles = [each.text for each in root.iter("text") if each.get("font-weight")]
@@ -103,7 +72,7 @@ def test_intervals_of_percentiles_are_drawn_for_each_environment(desk):
 
 
 def test_latency_itself_is_drawn_of_the_baseline_too(desk):
-    for root in drawings(by_percentile(desk)):
+    for root in both_widths(by_percentile(desk)):
         marks = [path.get("d").count("M") for path in root.iter("path") if path.get("fill")]
         # three environments by their values, two by their differences, three in the legend
         assert sorted(marks) == [1, 1, 1, 11, 11, 11, 11, 11]

@@ -66,9 +66,17 @@ def found(*incidents, demand=(), **more):
 
 
 @pytest.mark.parametrize(
-    ("factor", "said"), [(1.34, "34 % longer"), (2.34, "2.3 times as long"), (2090.0, "2,100 times as long")]
+    ("factor", "said"),
+    [
+        (0.95, "5 % less time"),
+        (0.998, "as long as usual"),
+        (1.004, "as long as usual"),
+        (1.34, "34 % longer"),
+        (2.34, "2.3 times as long"),
+        (2090.0, "2,100 times as long"),
+    ],
 )
-def test_factors_have_the_digits_that_tell_something(factor, said):
+def test_factors_have_the_digits_that_tell_something_and_follow_the_sign(factor, said):
     assert say_factor(factor) == said
 
 

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from drawn import texts
 from pgstrata.compare.rounds import find_rounds
 from pgstrata.model.courses import EVENTS
 from pgstrata.model.metrics import Measurement, Series
@@ -40,10 +41,6 @@ def draw(answer, bins=8):
     return draw_visits(found, experiment, bins=bins, said="x"), draw_within(found, experiment, said="x")
 
 
-def texts(svg):
-    return [element.text for element in ET.fromstring(svg).iter("text")]
-
-
 @pytest.fixture
 def sliced(desk):
     return desk.slices(desk.answer(blocks=9))
@@ -53,11 +50,11 @@ def test_each_environment_has_a_row_with_its_name_and_its_median(sliced):
     visits, within = draw(sliced)
     names = ["16", "18", "18 (commit_delay = 100)", "16 a second time"]
     for figure in (visits, within):
-        found = texts(figure.svg)
+        found = texts(ET.fromstring(figure.svg))
         assert [each for each in found if each in names] == names
-    assert "block" in texts(visits.svg)
-    assert {"1", "9"} <= set(texts(visits.svg))
-    assert {"1", "15", "round"} <= set(texts(within.svg))
+    assert "block" in texts(ET.fromstring(visits.svg))
+    assert {"1", "9"} <= set(texts(ET.fromstring(visits.svg)))
+    assert {"1", "15", "round"} <= set(texts(ET.fromstring(within.svg)))
     assert re.match(r"All visits in order: each row covers -\d+\.\d % to \+\d+\.\d % around its median$", visits.title)
     assert within.title.startswith("Within a visit: median of 9 visits, with a band that contains half of them;")
 
@@ -98,7 +95,7 @@ def mark_all(answer):
 
 
 def test_marks_are_explained_where_they_occur_and_only_there(sliced):
-    plain, marked = (set(texts(draw(answer)[0].svg)) for answer in (clean(sliced), mark_all(sliced)))
+    plain, marked = (set(texts(ET.fromstring(draw(answer)[0].svg))) for answer in (clean(sliced), mark_all(sliced)))
     words = {*EVENT_WORDS.values(), "excluded run", "suspect run"}
     assert words <= marked
     assert not words & plain
@@ -131,7 +128,7 @@ def test_a_round_far_off_is_a_diamond_within_its_row(sliced):
     (far,) = rounds_of(answer).far
     assert far.environment == "pg18"
     figure, _ = draw(answer)
-    assert "outlying round" in texts(figure.svg)
+    assert "outlying round" in texts(ET.fromstring(figure.svg))
     said = say_rounds(rounds_of(answer), answer.study.plan.experiment)
     assert "1 round is an outlier in one environment alone: 18 (1)" in said
 

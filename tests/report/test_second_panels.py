@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
 
 from courses import lay_courses
+from drawn import boxes, drawings, lengthen, texts
 from pgstrata.model.courses import EVENTS
 from pgstrata.model.metrics import Series
-from pgstrata.report.figures.labels import text_box
 from pgstrata.report.figures.meanwhile import draw_meanwhile
 from pgstrata.report.figures.over_time import draw_over_time, draw_rounds
 from pgstrata.report.figures.run_lines import break_label
@@ -19,37 +17,6 @@ from pgstrata.report.figures.scales import short_number
 from pgstrata.report.sentences.names import name_environment
 
 CELL = "simple-update-s10-c2"
-PATH = "prefix:/opt/builds/postgresql/with-a-patch-of-our-own-whose-name-is-longer-than-a-line/bin"
-
-
-def drawings(figure):
-    return [ET.fromstring(each) for each in re.findall(r"<svg.*?</svg>", figure.svg, flags=re.DOTALL)]
-
-
-def boxes(root):
-    """Of all texts, wherever their group has been moved to."""
-    inner = {
-        text: float(group.get("transform").split()[1][:-1]) for group in root.iter("g") for text in group.iter("text")
-    }
-    return [
-        text_box(
-            each.text,
-            float(each.get("x")),
-            float(each.get("y")) - 4 + inner.get(each, 0.0),
-            anchor=each.get("text-anchor", "start"),
-        )
-        for each in root.iter("text")
-    ]
-
-
-def lengthen(answer):
-    plan = answer.study.plan
-    environments = tuple(
-        replace(each, levels=tuple(replace(level, value=f"{place}-{PATH}") for level in each.levels))
-        for place, each in enumerate(plan.experiment.environments)
-    )
-    experiment = replace(plan.experiment, environments=environments)
-    return replace(answer, study=replace(answer.study, plan=replace(plan, experiment=experiment)))
 
 
 def with_events(answer):
@@ -73,7 +40,7 @@ def by_slice(desk):
 
 @pytest.mark.parametrize("draw", [by_second, by_run, by_slice])
 def test_no_text_of_a_panel_covers_another_and_none_leaves_it(desk, draw):
-    for root in drawings(draw(desk)):
+    for root in drawings(draw(desk).svg):
         width, height = map(float, root.get("viewBox").split()[2:])
         found = boxes(root)
         assert all(box.left >= -1 and box.left + box.width <= width + 6 for box in found)
@@ -84,15 +51,15 @@ def test_no_text_of_a_panel_covers_another_and_none_leaves_it(desk, draw):
 @pytest.mark.parametrize("draw", [by_second, by_run, by_slice])
 def test_names_that_are_longer_than_a_line_are_whole(desk, draw):
     experiment = lengthen(desk.answer(blocks=1)).study.plan.experiment
-    said = "".join(each.text for root in drawings(draw(desk)) for each in root.iter("text"))
+    said = "".join(text for root in drawings(draw(desk).svg) for text in texts(root))
     assert all(name_environment(each, experiment) in said for each in experiment.environments)
 
 
 def test_each_environment_has_a_panel_of_its_runs_and_the_same_colour_as_in_the_others(desk):
-    panels = drawings(by_run(desk))
+    panels = drawings(by_run(desk).svg)
     colours = [{path.get("stroke") for path in root.iter("path")} - {"currentColor"} for root in panels]
     assert [len(found) for found in colours] == [1, 1, 1, 1]
-    legend = drawings(by_slice(desk))[-1]
+    legend = drawings(by_slice(desk).svg)[-1]
     assert legend.get("class") == "plot legend"
     assert [path.get("stroke") for path in legend.iter("path") if path.get("stroke")] == [
         found.pop() for found in colours
@@ -100,7 +67,7 @@ def test_each_environment_has_a_panel_of_its_runs_and_the_same_colour_as_in_the_
 
 
 def test_events_of_each_kind_stand_in_the_panel_of_throughput_and_below_all_what_they_are(desk):
-    first, *_, legend = drawings(by_second(desk))
+    first, *_, legend = drawings(by_second(desk).svg)
     filled = [path for path in first.iter("path") if path.get("fill")]
     assert len(filled) == len(EVENTS) * 4
     assert len([path for path in legend.iter("path") if path.get("fill")]) == len(EVENTS)

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drawn import drawings, texts
 from pgstrata.model.attribution import Attribution, Contribution, Method, Part, ValueInterval
 from pgstrata.report.figures.waterfalls import (
     MOST_PARTS,
@@ -68,11 +67,11 @@ PARTS = (
 
 def words_of(svg: str) -> list[str]:
     """Of the wide drawing."""
-    return re.findall(r"<text[^>]*>([^<]*)</text>", svg.partition("</svg>")[0])
+    return texts(drawings(svg)[0])
 
 
 def words_on_a_phone(svg: str) -> list[str]:
-    return re.findall(r"<t(?:ext|span)[^>]*>([^<]+)</t(?:ext|span)>", svg.partition("</svg>")[2])
+    return texts(drawings(svg)[1])
 
 
 def test_a_waterfall_goes_from_the_reference_by_its_parts_to_the_environment():
@@ -112,6 +111,9 @@ def test_an_unresolved_part_is_pale_and_says_so():
 
 def test_a_part_without_an_interval_has_no_whisker_and_no_difference_is_zero():
     assert say_difference(contribution(difference=0.0, half=None)) == "0 µs"
+    assert say_difference(contribution(difference=0.04, half=0.5)) == "0.0 µs [-0.5, +0.5]"
+    assert say_difference(contribution(difference=0.48, half=0.5)) == "+0.5 µs [0.0, +1.0]"
+    assert say_difference(contribution(difference=-0.03, half=None)) == "0.0 µs"
     assert draw_waterfall(attribution(contribution(half=None, difference=0.0)), ("16", "18"), "").svg
 
 

@@ -146,7 +146,7 @@ def test_files_of_others_and_half_written_ones_are_not_looked_at(floors, kept):
 def test_a_file_in_the_place_of_the_folder_is_a_note_when_reading_and_an_error_when_writing(floors):
     floors.folder.write_text("x")
     assert "cannot be read" in floors.load(KEY).notes[0]
-    with pytest.raises(HostNotFitError, match="cannot be kept") as caught:
+    with pytest.raises(HostNotFitError, match="cannot be written") as caught:
         floors.keep(RECORD, oldest=LONG_AGO)
     assert "PGSTRATA_STATE" in caught.value.remedy
 

@@ -1,5 +1,7 @@
 """Studies on disk as the loop leaves them, from values that a test makes up."""
 
+import json
+import math
 from dataclasses import replace
 
 import records
@@ -8,6 +10,27 @@ from pgstrata.model.metrics import Measurement
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.ports.store import FinishedRun
 from pgstrata.store.study import StudyStore
+
+
+def ask_reads(*servers, blocks, question="?", more=""):
+    """An experiment file: runs of a second that only read, on each of the servers; `more` are further keys."""
+    return f"""
+question = "{question}"
+blocks = {blocks}
+{more}
+[factors]
+server = {json.dumps(servers)}
+[[cells]]
+workload = "select-only"
+scale = 1
+clients = 2
+run = "1s"
+"""
+
+
+def noise_of(run):
+    """A factor near one, the same each time; it differs between blocks and between environments."""
+    return math.exp(0.004 * math.sin(7 * run.block + sum(map(ord, run.environment))))
 
 
 def make_record(run, values):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pgstrata.errors import DiskFullError, UsageError
 from pgstrata.system import files, reading
 from pgstrata.system.locks import take_lock
 
@@ -182,3 +184,21 @@ def test_a_file_of_another_user_is_not_read_below_a_folder(tmp_path):
     (tmp_path / "file").write_bytes(b"secret")
     with pytest.raises(OSError, match="of the server's user"):
         read_below(tmp_path, "file", os.getuid() + 1)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "remedy"),
+    [
+        (errno.ENOSPC, DiskFullError, "free some space, or name another"),
+        (errno.EDQUOT, DiskFullError, "free some space, or name another"),
+        (errno.EACCES, UsageError, "name another"),
+    ],
+)
+def test_what_cannot_be_written_is_told_with_the_reason_and_a_full_disk_as_such(number, kind, remedy):
+    error = files.write_error(
+        "the page cannot be written", OSError(number, os.strerror(number)), where=Path("/x"), remedy="name another",
+        kind=UsageError,
+    )  # fmt: skip
+    assert type(error) is kind
+    assert (error.what, error.where) == (f"the page cannot be written: {os.strerror(number)}", "/x")
+    assert error.remedy == remedy

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 from typing import Final
 
-from pgstrata.errors import DiskFullError, PgstrataError, UsageError
+from pgstrata.errors import UsageError
 from pgstrata.experiment.keys import slug
 from pgstrata.report.blocks.drawings import Drawing, list_drawings
 from pgstrata.report.blocks.model import Document
-from pgstrata.system.files import is_full, make_folders, writing_new
+from pgstrata.system.files import make_folders, write_error, writing_new
 
 _SCALE: Final = 2.0
 """Pixels of a picture for each pixel of a drawing: sharp on a slide and on paper."""
@@ -38,9 +38,8 @@ def write_charts(document: Document, folder: Path) -> int:
                 with writing_new(folder / f"{name}{suffix}") as stream:
                     stream.write(content)
     except OSError as error:
-        kind = DiskFullError if is_full(error) else PgstrataError
-        what = f"the charts cannot be written: {error.strerror}"
-        raise kind(what, where=str(folder), remedy=f"name another folder with {_OPTION}") from None
+        remedy = f"name another folder with {_OPTION}"
+        raise write_error("the charts cannot be written", error, where=folder, remedy=remedy) from None
     return number
 
 

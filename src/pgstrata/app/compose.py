@@ -15,7 +15,7 @@ from pgstrata.experiment.compose import Composed, Wishes, compose_try
 from pgstrata.experiment.servers import mask_conninfo
 from pgstrata.model import sizes
 from pgstrata.model.plan import Plan
-from pgstrata.system.files import create, remove_file
+from pgstrata.system.files import create, remove_file, write_error
 from pgstrata.system.reading import read_regular
 
 _MOST_FILES: Final = 1000
@@ -69,7 +69,7 @@ def _text_of(file: Path) -> str | None:
 
 
 def write_kept(file: Path, text: str) -> None:
-    """Write a text that is perhaps there already; UsageError where another is, or it cannot be written."""
+    """Write a text that is perhaps there already; UsageError, DiskFullError where it cannot be."""
     if file.exists() and _text_of(file) == text:
         return
     try:
@@ -79,6 +79,5 @@ def write_kept(file: Path, text: str) -> None:
             "the file exists already and is not overwritten", where=str(file), remedy="name another one"
         ) from None
     except OSError as error:
-        raise UsageError(
-            f"the file cannot be written: {error.strerror}", where=str(file), remedy="name another place"
-        ) from None
+        what, remedy = "the file cannot be written", "name another place"
+        raise write_error(what, error, where=file, remedy=remedy, kind=UsageError) from None

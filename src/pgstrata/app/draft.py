@@ -19,7 +19,7 @@ from pgstrata.model.draft import ColumnFacts, CountedStatement, WorkloadDraft
 from pgstrata.model.server import Address
 from pgstrata.ports.server import Sql
 from pgstrata.servers.psql import PsqlSql
-from pgstrata.system.files import create, make_folder
+from pgstrata.system.files import create, make_folder, write_error
 from pgstrata.workloads import draft as draft_room
 from pgstrata.workloads.draft.experiment import SCRIPTS, render_experiment
 from pgstrata.workloads.draft.marks import FIRST_NUMBERED, number_marks
@@ -99,9 +99,8 @@ def _write(folder: Path, draft: WorkloadDraft, experiment: str) -> None:
             "the folder exists already; nothing in it is overwritten", where=str(folder), remedy="name another one"
         ) from None
     except OSError as error:
-        raise UsageError(
-            f"the draft cannot be written: {error.strerror}", where=str(folder), remedy="name another folder"
-        ) from None
+        what, remedy = "the draft cannot be written", "name another folder"
+        raise write_error(what, error, where=folder, remedy=remedy, kind=UsageError) from None
 
 
 @dataclass(slots=True)

@@ -15,11 +15,11 @@ from pgstrata.app.explain import archive_facts
 from pgstrata.app.live_windows import choose_window
 from pgstrata.app.new_files import name_after
 from pgstrata.app.parquet import require_pyarrow
-from pgstrata.errors import DiskFullError, PgstrataError, UsageError
+from pgstrata.errors import PgstrataError, UsageError
 from pgstrata.store.archives.reader import ArchiveReader
 from pgstrata.store.archives.schema import ARCHIVE
 from pgstrata.store.archives.tables import TABLE_NAMES, TEXTS, ArchiveTable, ColumnKind
-from pgstrata.system.files import PRIVATE, PRIVATE_FOLDER, is_full, make_folder, remove_rest, writing_new
+from pgstrata.system.files import PRIVATE, PRIVATE_FOLDER, make_folder, remove_rest, write_error, writing_new
 
 CSV: Final = "csv"
 PARQUET: Final = "parquet"
@@ -113,9 +113,7 @@ def _new_folder(target: Path) -> Iterator[None]:
 
 
 def _unwritten(target: Path, error: OSError) -> PgstrataError:
-    error_class = DiskFullError if is_full(error) else PgstrataError
-    what = f"the files cannot be written: {error.strerror}"
-    return error_class(what, where=str(target), remedy="name another place with -o")
+    return write_error("the files cannot be written", error, where=target, remedy="name another place with -o")
 
 
 class _Lines:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pgstrata.errors import DiskFullError, PgstrataError, UsageError
-from pgstrata.system.files import is_full, writing_new
+from pgstrata.errors import UsageError
+from pgstrata.system.files import write_error, writing_new
 
 
 def name_after(source: Path) -> str:
@@ -28,6 +28,5 @@ def write_new(file: Path, content: bytes) -> None:
         remedy = "remove it, or name another file with -o"
         raise UsageError("the file exists already", where=str(file), remedy=remedy) from None
     except OSError as error:
-        error_class = DiskFullError if is_full(error) else PgstrataError
-        what = f"the file cannot be written: {error.strerror}"
-        raise error_class(what, where=str(file), remedy="name another place with -o") from None
+        remedy = "name another place with -o"
+        raise write_error("the file cannot be written", error, where=file, remedy=remedy) from None

@@ -11,12 +11,11 @@ from typing import Final
 from pgstrata import __version__
 from pgstrata.app.opened import open_study
 from pgstrata.app.places import find_machine_places, study_key
-from pgstrata.errors import DiskFullError, PgstrataError
 from pgstrata.experiment.keys import slug
 from pgstrata.hosts.browser import choose_browsers, start_browser
 from pgstrata.store.archives.schema import ARCHIVE
 from pgstrata.store.study import MERGED_FILE
-from pgstrata.system.files import PRIVATE_FOLDER, is_full, make_folders
+from pgstrata.system.files import PRIVATE_FOLDER, make_folders, write_error
 
 _OPTION: Final = "-o"
 _PAGE: Final = "report.html"
@@ -62,9 +61,8 @@ def _private(path: Path) -> Path:
         make_folders(folder.parent)
         make_folders(folder, mode=PRIVATE_FOLDER)
     except OSError as error:
-        kind = DiskFullError if is_full(error) else PgstrataError
-        what = f"the folder of reports cannot be made: {error.strerror}"
-        raise kind(what, where=str(folder), remedy=f"name a file with {_OPTION}") from None
+        remedy = f"name a file with {_OPTION}"
+        raise write_error("the folder of reports cannot be made", error, where=folder, remedy=remedy) from None
     return folder / f"{slug(whole.name.removesuffix('.tar.xz'))}-{study_key(str(whole))}.html"
 
 

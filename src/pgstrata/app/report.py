@@ -11,7 +11,7 @@ from pgstrata.app.answer import load_answer
 from pgstrata.app.charts import write_charts
 from pgstrata.collectors.changed_settings import SETTINGS, parse_changed_settings
 from pgstrata.collectors.perf.sampler import SAMPLES, Folded, parse_folded
-from pgstrata.errors import DiskFullError, ParseError, PgstrataError
+from pgstrata.errors import ParseError, PgstrataError
 from pgstrata.model.attribution import RunStacks
 from pgstrata.model.experiment import ServerKind
 from pgstrata.model.metrics import SAMPLED_CPU
@@ -26,7 +26,7 @@ from pgstrata.report.projections.choice import find_axes
 from pgstrata.report.projections.design import find_projections, find_undrawn
 from pgstrata.report.projections.model import PAIR
 from pgstrata.sources.runs import may_enter
-from pgstrata.system.files import PRIVATE, is_full, write_beside, writing_new
+from pgstrata.system.files import PRIVATE, write_beside, write_error, writing_new
 
 _STRANGER: Final = "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
 _NOTHING: Final = "perf left nothing that can be used; the reasons of the run may say why"
@@ -119,10 +119,6 @@ def write_page(document: Document, target: Path, *, option: str, new: bool = Fal
         remedy = f"remove it, or name another with {option}"
         raise PgstrataError("the file exists already", where=str(target), remedy=remedy) from None
     except OSError as error:
-        kind = DiskFullError if is_full(error) else PgstrataError
-        raise kind(
-            f"the report cannot be written: {error.strerror}",
-            where=str(target),
-            remedy=f"give another place with {option}",
-        ) from None
+        remedy = f"give another place with {option}"
+        raise write_error("the report cannot be written", error, where=target, remedy=remedy) from None
     return target

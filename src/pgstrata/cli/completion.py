@@ -110,14 +110,9 @@ def complete_factor(incomplete: str) -> list[str]:
     return _fitting(_factors(), incomplete)
 
 
-def complete_format(incomplete: str) -> list[str]:
-    """Forms of a document."""
-    return _fitting(("text", "markdown"), incomplete)
-
-
-def complete_format_or_numbers(incomplete: str) -> list[str]:
-    """Forms of a document, and its figures."""
-    return _fitting(("text", "markdown", "csv"), incomplete)
+def complete_words(*words: str) -> Callable[[str], list[str]]:
+    """One of these words."""
+    return lambda incomplete: _fitting(words, incomplete)
 
 
 def complete_axis(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pgstrata.cli.completion import complete_format, complete_format_or_numbers
+from pgstrata.cli.completion import complete_words
 
 if TYPE_CHECKING:
     from pgstrata.report.blocks.model import Document
     from pgstrata.report.blocks.terminal import Extent
 
-CSV, MARKDOWN = "csv", "markdown"
+TEXT, MARKDOWN, CSV = "text", "markdown", "csv"
 Charts = Annotated[
     Path | None,
     typer.Option("--charts", metavar="FOLDER", help="Also write each chart into this new folder, as SVG and as PNG."),
@@ -22,7 +22,9 @@ Charts = Annotated[
 Format = Annotated[
     str | None,
     typer.Option(
-        "--format", help="'text': plain, at most 78 columns; 'markdown' or 'md'.", autocompletion=complete_format
+        "--format",
+        help="'text': plain, at most 78 columns; 'markdown' or 'md'.",
+        autocompletion=complete_words(TEXT, MARKDOWN),
     ),
 ]
 FormatOrNumbers = Annotated[
@@ -30,14 +32,14 @@ FormatOrNumbers = Annotated[
     typer.Option(
         "--format",
         help="'text': plain, at most 78 columns; 'markdown' or 'md'; 'csv': every figure.",
-        autocompletion=complete_format_or_numbers,
+        autocompletion=complete_words(TEXT, MARKDOWN, CSV),
     ),
 ]
 
 
 def choose_format(format_: str | None, *more: str) -> str | None:
     """`text`, `markdown` or one of `more`; None where nothing was asked for. UsageError where it is none of them."""
-    known = ("text", MARKDOWN, *more)
+    known = (TEXT, MARKDOWN, *more)
     found = MARKDOWN if format_ == "md" else format_
     if found is not None and found not in known:
         from pgstrata.errors import UsageError

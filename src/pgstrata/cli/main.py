@@ -107,7 +107,7 @@ def plan(file: File, json: Json = False, seed: Seed = None) -> None:
     from pgstrata.report.planning.plan import plan_json, render_plan
 
     loaded = load_plan(file, seed=seed, sure=False)
-    print(plan_json(loaded) if json else render_plan(loaded, str(file)))
+    print(plan_json(loaded) if json else render_plan(loaded, str(file)), end="" if json else "\n")
 
 
 def run(
@@ -260,7 +260,8 @@ def doctor(host: Destination = None, json: Json = False) -> None:
         print(f"examining {host or 'this host'}: about ten seconds", file=sys.stderr)
     examination = examine_host(host)
     columns = max(80, min(MOST_COLUMNS, get_terminal_size().columns)) if sys.stdout.isatty() else MOST_COLUMNS
-    print(doctor_json(examination) if json else render_text(examination, columns))
+    text = doctor_json(examination) if json else render_text(examination, columns)
+    print(text, end="" if json else "\n")
     if examination.unfit:
         sys.exit(ExitCode.HOST_NOT_FIT)
 

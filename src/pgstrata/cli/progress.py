@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import json
 import os
@@ -31,6 +30,7 @@ from pgstrata.ports.events import Event, EventKind, Events
 from pgstrata.report.sentences.answer import answer_sentences
 from pgstrata.report.sentences.causes import cause_sentences
 from pgstrata.store.repository import StudyFolder, StudyFolders
+from pgstrata.system.files import is_full
 from pgstrata.system.terminal import can_be_drawn_on
 from pgstrata.system.units import Repeated
 from pgstrata.units import render_duration
@@ -175,7 +175,7 @@ class Sink(Events):
             self._out.write(text)
             self._out.flush()
         except OSError as error:
-            if error.errno == errno.ENOSPC:
+            if is_full(error):
                 raise DiskFullError(
                     "the progress cannot be written: the disk is full", where="standard output", remedy=_GO_ON
                 ) from None

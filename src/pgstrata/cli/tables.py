@@ -10,6 +10,7 @@ from pgstrata.cli.completion import complete_any
 from pgstrata.cli.documents import CSV, MARKDOWN, Charts, FormatOrNumbers, choose_format, write_files
 from pgstrata.cli.live import Begin, End
 from pgstrata.cli.options import Json, NoQueryText, Threshold, end_with, ratio_of
+from pgstrata.importers.results import FormatName
 
 
 def decide(
@@ -81,10 +82,7 @@ def import_(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders or files of another tool's results.")],
     format_: Annotated[
         str,
-        typer.Option(
-            "--format", metavar="NAME",
-            help="pgbench, sysbench, hammerdb, benchbase, postgresbench, pgbent, table, wide, commits, otava.",
-        ),
+        typer.Option("--format", metavar="NAME", help=f"{', '.join(FormatName)}."),
     ],
     pattern: Annotated[
         str | None,

@@ -21,7 +21,7 @@ from pgstrata.model.observation import Observation, Repeats
 from pgstrata.model.question import Question
 from pgstrata.stats.floor import MAD_TO_SD
 from pgstrata.stats.unpaired import unpaired_critical
-from pgstrata.units import Direction
+from pgstrata.units import Direction, count_digits
 
 _LOWER_BY_NAME: Final = re.compile(
     r"(?<![a-z])(latency|duration|time|elapsed|seconds?|secs?|ms|us|ns|cpu|p\d\d+|misses|faults|bytes|rss|errors)(?![a-z])"
@@ -99,14 +99,9 @@ def _find_repeats(series: Mapping[tuple[str, str], Sequence[float]]) -> Iterator
     alike: dict[tuple[tuple[str, tuple[float, ...]], ...], list[str]] = {}
     for name, row in rows.items():
         found = [value for _, values in row for value in values]
-        if len(found) > 1 and all(_digits_of(value) >= _DIGITS for value in found):
+        if len(found) > 1 and all(count_digits(value) >= _DIGITS for value in found):
             alike.setdefault(tuple(sorted(row)), []).append(name)
     yield from (tuple(names) for names in alike.values() if len(names) > 1)
-
-
-def _digits_of(value: float) -> int:
-    """Significant digits, without zeros at either end."""
-    return len(f"{value:.15g}".partition("e")[0].replace(".", "").strip("0"))
 
 
 def doubt_comparison(finding: Finding, arms: Arms, labels: Mapping[int, str], cells: Sequence[str]) -> Iterator[Doubt]:

@@ -27,7 +27,7 @@ def read_structure(text: str, source: str, findings: Findings) -> ExperimentFile
     loaded = _load(text, source)
     _refuse_large(loaded, findings)
     raw = _nest_all(loaded, findings)
-    return cast("ExperimentFile", _Reader(raw, findings).read_table("", raw, ()))
+    return cast("ExperimentFile", _Reader(findings).read_table("", raw, ()))
 
 
 def _load(text: str, source: str) -> dict[str, Any]:
@@ -113,7 +113,6 @@ def _merge(result: dict[str, Any], key: str, more: dict[str, Any], path: Path, f
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    raw: Mapping[str, Any]
     findings: Findings
 
     def read_table(self, table: str, given: Mapping[str, Any], path: Path) -> object:
@@ -157,13 +156,18 @@ class _Reader:
         allowed = table_keys(table)
         elsewhere = next((name for name in TABLES if name != table and key in table_keys(name)), None)
         if elsewhere is not None:
-            listed = isinstance(self.raw.get(elsewhere), list) or elsewhere == "cells"
-            where = f"[[{elsewhere}]]" if listed else f"[{elsewhere}]"
-            return f"it belongs {'under ' + where if elsewhere else 'at the top of the file, before the first table'}"
+            where = f"under {_header(elsewhere)}" if elsewhere else "at the top of the file, before the first table"
+            return f"it belongs {where}"
         if table in STACKS and not nearest(key, allowed) and SETTING_NAME.fullmatch(key):
             word = f'"settings.{key}"' if table == "factors" else f"settings.{key}"
             return f"a PostgreSQL setting is written {word}; {suggest(key, allowed)}"
         return suggest(key, allowed)
+
+
+def _header(table: str) -> str:
+    """The line that begins a table of that path: [common], [[environments]]."""
+    parent, _, name = table.rpartition(".")
+    return f"[[{table}]]" if table_keys(parent)[name].listed else f"[{table}]"
 
 
 def _list_remedy(path: Path) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pgstrata.importers.json_text import read_json, to_levels, to_number
-from pgstrata.importers.results import Contents, ReadingTerms, Result, refuse_many
+from pgstrata.importers.results import Contents, ReadingTerms, Result, contents_of, refuse_many
 from pgstrata.sources.moments import parse_moment
 
 _COMMIT: Final = ("commit", "commitid", "commit_id", "revision", "sha", "hash", "rev")
 _MOMENT: Final = ("time", "timestamp", "date", "started", "commit_time", "revision_date")
 _VALUE: Final = ("value", "result_value", "result")
+_EMPTY: Final = "the file has no commits"
 _METRIC: Final = ("metric", "name", "benchmark", "bench")
 
 _LOWER: Final = frozenset({"customSmallerIsBetter", "cargo", "go", "googlecpp", "catch2", "julia", "benchmarkdotnet"})
@@ -39,15 +40,7 @@ def _of_commits(document: Any, terms: ReadingTerms) -> Contents:
             unusable.append((0, f"entry {place} has no commit, or no value"))
         else:
             results.append(result)
-    return _contents(results, unusable)
-
-
-def _contents(
-    results: Sequence[Result], unusable: Sequence[tuple[int, str]], lower: frozenset[str] = frozenset()
-) -> Contents:  # fmt: skip
-    if not results and not unusable:
-        unusable = ((0, "the file has no commits"),)
-    return Contents(results=tuple(results), unusable=tuple(unusable), compared="commit", lower=lower)
+    return contents_of(results, unusable, "commit", empty=_EMPTY)
 
 
 def _entries(document: Any) -> Iterator[Mapping[str, Any]]:
@@ -104,7 +97,7 @@ def _of_action(suites: Mapping[str, Any]) -> Contents:
                         for each in measured]  # fmt: skip
             if run.get("tool") in _LOWER:
                 lower.update(name for each in measured for name in each)
-    return _contents(results, unusable, frozenset(lower))
+    return contents_of(results, unusable, "commit", empty=_EMPTY, lower=frozenset(lower))
 
 
 def _read_benches(benches: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, float]], list[str]]:

@@ -12,7 +12,7 @@ from pgstrata.importers.generators import read_pgbench, read_sysbench
 from pgstrata.importers.hammerdb import read_hammerdb
 from pgstrata.importers.pgbent import read_pgbent
 from pgstrata.importers.prefixes import read_by_stream
-from pgstrata.importers.results import Contents, ReadingTerms
+from pgstrata.importers.results import Contents, FormatName, ReadingTerms
 from pgstrata.importers.tables import read_long, read_otava, read_wide
 
 
@@ -32,16 +32,18 @@ class Format:
 
 
 FORMATS: Final[Mapping[str, Format]] = {
-    "pgbench": Format(title="output of pgbench", read=read_by_stream(read_pgbench), has_logs=True),
-    "sysbench": Format(title="output of sysbench", read=read_by_stream(read_sysbench)),
-    "hammerdb": Format(title="logs, job results or job reports of HammerDB", read=read_by_stream(read_hammerdb)),
-    "benchbase": Format(title="summaries of BenchBase (JSON)", read=read_benchbase, ending=".summary.json"),
-    "postgresbench": Format(
+    FormatName.PGBENCH: Format(title="output of pgbench", read=read_by_stream(read_pgbench), has_logs=True),
+    FormatName.SYSBENCH: Format(title="output of sysbench", read=read_by_stream(read_sysbench)),
+    FormatName.HAMMERDB: Format(
+        title="logs, job results or job reports of HammerDB", read=read_by_stream(read_hammerdb)
+    ),
+    FormatName.BENCHBASE: Format(title="summaries of BenchBase (JSON)", read=read_benchbase, ending=".summary.json"),
+    FormatName.POSTGRESBENCH: Format(
         title="results of ClickHouse's PostgresBench (JSON)", read=read_postgresbench, ending=".json"
     ),
-    "pgbent": Format(title="table tests of pgbent or pgbench-tools (CSV or dump)", read=read_pgbent),
-    "table": Format(title="a table with one row for each run", read=read_long),
-    "wide": Format(title="a table with one column for each environment", read=read_wide),
-    "commits": Format(title="one value for each commit (JSON)", read=read_commits, history=True),
-    "otava": Format(title="a history as Otava reads it (CSV)", read=read_otava, history=True),
+    FormatName.PGBENT: Format(title="table tests of pgbent or pgbench-tools (CSV or dump)", read=read_pgbent),
+    FormatName.TABLE: Format(title="a table with one row for each run", read=read_long),
+    FormatName.WIDE: Format(title="a table with one column for each environment", read=read_wide),
+    FormatName.COMMITS: Format(title="one value for each commit (JSON)", read=read_commits, history=True),
+    FormatName.OTAVA: Format(title="a history as Otava reads it (CSV)", read=read_otava, history=True),
 }

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from pgstrata.importers.results import Contents, ReadingTerms, Result, name_version, refuse_many
+from pgstrata.importers.results import Contents, ReadingTerms, Result, contents_of, name_version, refuse_many
 from pgstrata.importers.rows import Row, Table, read_rows, to_number, to_table, told
-from pgstrata.importers.tables import contents_of
 from pgstrata.sources.moments import parse_moment
 
 _MILLISECONDS: Final = 1000

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
 
 from pgstrata.errors import UsageError
-from pgstrata.units import shorten
+from pgstrata.units import count_digits, shorten
 
 MOST_RESULTS: Final = 100_000
 """The largest number of results and unusable lines of a file."""
@@ -53,6 +54,21 @@ class LeftOut:
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
+class FormatName(StrEnum):
+    """The names of formats, apart from their readers, so that the help can list them without importing these."""
+
+    PGBENCH = "pgbench"
+    SYSBENCH = "sysbench"
+    HAMMERDB = "hammerdb"
+    BENCHBASE = "benchbase"
+    POSTGRESBENCH = "postgresbench"
+    PGBENT = "pgbent"
+    TABLE = "table"
+    WIDE = "wide"
+    COMMITS = "commits"
+    OTAVA = "otava"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
     """The contents of a file: results in its order, and unusable lines, each with its number and the reason.
@@ -68,6 +84,20 @@ class Contents:
     traceless: bool = False
 
 
+def contents_of(
+    results: Sequence[Result],
+    unusable: Sequence[tuple[int, str]],
+    compared: str = "",
+    *,
+    empty: str = "the table has no rows",
+    lower: frozenset[str] = frozenset(),
+) -> Contents:
+    """The contents of a file; `empty` is the reason where it has neither results nor unusable lines."""
+    if not results and not unusable:
+        unusable = ((0, empty),)
+    return Contents(results=tuple(results), unusable=tuple(unusable), compared=compared, lower=lower)
+
+
 def without_trace(name: str) -> Contents:
     """The contents of a text that has no run of this tool."""
     return Contents(results=(), unusable=((0, f"the file has no result of {name}"),), traceless=True)
@@ -75,7 +105,7 @@ def without_trace(name: str) -> Contents:
 
 def is_precise(value: float) -> bool:
     """Whether two runs do not have the same value by chance: it has many digits."""
-    return len(f"{value:.15g}".replace(".", "").strip("0")) >= _MANY_DIGITS
+    return count_digits(value) >= _MANY_DIGITS
 
 
 def shorten_reason(what: str) -> str:

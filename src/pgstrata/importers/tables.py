@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pgstrata.errors import UsageError
-from pgstrata.importers.results import Contents, ReadingTerms, Result, refuse_many
+from pgstrata.importers.results import Contents, ReadingTerms, Result, contents_of, refuse_many
 from pgstrata.importers.rows import (
     Table,
     find_time,
@@ -141,10 +141,3 @@ def _refuse_unknown(table: Table, names: Sequence[str], option: str) -> None:
     if unknown is not None:
         remedy = f"choose among {', '.join(table.names[:_MOST_NAMES])}"
         raise UsageError(f"there is no column {unknown!r}", where=option, remedy=remedy)
-
-
-def contents_of(results: Sequence[Result], unusable: Sequence[tuple[int, str]], compared: str = "") -> Contents:
-    """The contents of a table."""
-    if not results and not unusable:
-        unusable = ((0, "the table has no rows"),)
-    return Contents(results=tuple(results), unusable=tuple(unusable), compared=compared)

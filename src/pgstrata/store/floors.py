@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from pgstrata.errors import DiskFullError, HostNotFitError
+from pgstrata.errors import HostNotFitError
 from pgstrata.model import sizes
 from pgstrata.model.codec import decode, parse_json
 from pgstrata.model.floor import FloorKey, FloorRecord, digest_facts
@@ -79,12 +79,9 @@ class FloorStore:
         try:
             files.write_atomically(path, _render(record))
         except OSError as error:
-            kind = DiskFullError if files.is_full(error) else HostNotFitError
-            raise kind(
-                f"the noise floor cannot be kept: {error.strerror}",
-                where=str(path),
-                remedy="check owner and permissions of that folder, or choose another one with PGSTRATA_STATE",
-            ) from error
+            what = "the noise floor cannot be written"
+            remedy = "choose a folder that can be written with PGSTRATA_STATE"
+            raise files.write_error(what, error, where=path, remedy=remedy, kind=HostNotFitError) from error
         self._forget(record, oldest, besides=path)
         return path
 

@@ -21,7 +21,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import IO, Final
 
-from pgstrata.errors import HostFileError
+from pgstrata.errors import DiskFullError, HostFileError, PgstrataError
 from pgstrata.system.users import UserIds
 from pgstrata.system.ways import as_owner, as_owner_inside, as_owner_of
 
@@ -39,6 +39,19 @@ _DRAFT: Final = re.compile(r"\.pgstrata-[0-9a-f]{16}")
 def is_full(error: OSError) -> bool:
     """Whether a file system was full."""
     return error.errno in {errno.ENOSPC, errno.EDQUOT}
+
+
+def write_error(
+    what: str, error: OSError, *, where: Path | str, remedy: str, kind: type[PgstrataError] = PgstrataError
+) -> PgstrataError:
+    """The error to raise where something could not be written: a DiskFullError if a file system was full, else `kind`.
+
+    `what` is what a message begins with, such as "the report cannot be written".
+    """
+    text = f"{what}: {error.strerror or error}"
+    if is_full(error):
+        return DiskFullError(text, where=str(where), remedy=f"free some space, or {remedy}")
+    return kind(text, where=str(where), remedy=remedy)
 
 
 # ----------------------------------------------------------------------------------------------------- folders

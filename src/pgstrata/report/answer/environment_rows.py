@@ -13,7 +13,7 @@ from pgstrata.model.experiment import Cell, Environment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.runs import RunRecord, RunStatus, Validity
 from pgstrata.model.study import Study
-from pgstrata.report.blocks.model import Fact, Facts
+from pgstrata.report.blocks.model import NO_RESULT, Fact, Facts
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.report.sentences.verdicts import name_reference
 from pgstrata.sources.runs import may_enter
@@ -130,7 +130,7 @@ def median_of(runs: Iterable[RunRecord], metric: str) -> float | None:
 def render_measurement(value: float | None, metric: str) -> str:
     """A value in its unit, without the unit that the column says already."""
     if value is None:
-        return "-"
+        return NO_RESULT
     return render_value(value, METRICS[metric].unit).removesuffix("/s").removesuffix("/tx")
 
 

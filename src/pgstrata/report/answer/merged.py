@@ -29,15 +29,17 @@ from pgstrata.report.json.answer import comparison_fields, warning_fields
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.doubts import sum_up_kind
 from pgstrata.report.sentences.findings import say_doubt
-from pgstrata.report.sentences.names import TOGETHER, count, name_environment, name_where
+from pgstrata.report.sentences.names import count, name_environment, name_where, say_in
 from pgstrata.report.sentences.verdicts import (
     name_baseline,
     render_interval,
     render_shown,
     shown_interval,
+    tell_change,
+    tell_interval,
     verdict_label,
 )
-from pgstrata.units import render_names, render_percent_change
+from pgstrata.units import render_names
 
 _MOST_NAMED: Final = 4
 _MANY: Final = {HOST: "machines", "boot": "boots", "day": "days"}
@@ -116,7 +118,7 @@ def say_merged(answer: MergedAnswer) -> Iterator[str]:
         found = [item for item in answer.comparisons if item.comparison.environment == environment]
         name = name_environment(experiment.environment(environment), experiment)
         place = name_where(found[0].comparison.cell, experiment)
-        where = f" over {place}" if place == TOGETHER else f" on {place}"
+        where = say_in(place)
         words = {verdict_label(item.comparison) for item in found}
         each = "; ".join(
             f"{item.part}: {render_shown(item.comparison) or 'no interval'}"
@@ -189,7 +191,7 @@ def _within(answer: MergedAnswer) -> Section:
         names=Column(title=answer.factor, cells=tuple(part for part, _ in items)),
         columns=(
             Column(title="environment", cells=tuple(_name(experiment, item) for item in comparisons), words=True),
-            Column(title="effect", cells=tuple(_change(item.effect) for item in comparisons)),
+            Column(title="effect", cells=tuple(tell_change(item.effect) for item in comparisons)),
             Column(title="interval, %", cells=tuple(map(_interval_of, comparisons))),
             Column(title="blocks", cells=tuple(str(item.blocks) for item in comparisons)),
             Column(
@@ -206,11 +208,7 @@ def _name(experiment: Experiment, item: Comparison) -> str:
 
 
 def _interval_of(item: Comparison) -> str:
-    return render_interval(shown_interval(item)) or "-"
-
-
-def _change(effect: float | None) -> str:
-    return "-" if effect is None else render_percent_change(effect)
+    return tell_interval(shown_interval(item))
 
 
 def _between(title: str, explained: str, items: Sequence[Between], answer: MergedAnswer) -> Iterator[Section]:
@@ -221,8 +219,8 @@ def _between(title: str, explained: str, items: Sequence[Between], answer: Merge
     environments = tuple(name_environment(experiment.environment(item.environment), experiment) for item in items)
     columns = (
         Column(title="environment", cells=environments, words=True),
-        Column(title="ratio", cells=tuple(_change(item.effect) for item in items)),
-        Column(title="interval, %", cells=tuple(render_interval(item.interval) or "-" for item in items)),
+        Column(title="ratio", cells=tuple(tell_change(item.effect) for item in items)),
+        Column(title="interval, %", cells=tuple(tell_interval(item.interval) for item in items)),
         Column(title="blocks", cells=tuple(f"{item.values} : {item.base_values}" for item in items)),
         Column(title="result", cells=tuple(map(_say_between, items)), words=True),
     )
@@ -261,7 +259,7 @@ def say_type(item: TypeEffect, base: str, experiment: Experiment) -> str:
     """The effect on machines of one type, as a sentence."""
     name = name_environment(experiment.environment(item.environment), experiment)
     what = METRICS[experiment.metric].title
-    figures = f"{_change(item.effect)} {render_interval(item.interval)}"
+    figures = f"{tell_change(item.effect)} {render_interval(item.interval)}"
     return f"{item.kind}: {name} against {base} {figures} {what}, over {count(item.instances, 'machine')}"
 
 
@@ -277,7 +275,7 @@ def say_type_difference(item: TypeDifference, base: str, experiment: Experiment)
         case _:
             assert_never(item.compared)
     told = "differs" if item.differs else "no difference is shown"
-    figures = f"{_change(item.effect)} {render_interval(item.interval)}"
+    figures = f"{tell_change(item.effect)} {render_interval(item.interval)}"
     return (
         f"{item.kind} against {item.reference}: {what}: {told}, {figures}, "
         f"{count(item.instances, 'machine')} against {item.base_instances}"

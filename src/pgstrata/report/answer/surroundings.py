@@ -18,6 +18,7 @@ from pgstrata.report.answer.environment_rows import (
     unusual_runs,
 )
 from pgstrata.report.blocks.model import (
+    NO_RESULT,
     Block,
     Column,
     Details,
@@ -140,7 +141,7 @@ def _fingerprints(study: Study) -> tuple[Block, ...]:
     ]
     shown, left = differences[:_MOST_DIFFERENCES], len(differences) - _MOST_DIFFERENCES
     if shown:
-        told = [tuple("-" if value is None else value or "(empty)" for value in values) for _, values in shown]
+        told = [tuple(NO_RESULT if value is None else value or "(empty)" for value in values) for _, values in shown]
         columns = tuple(
             Column(title=name_environment(environment, experiment), cells=cells, words=True)
             for environment, cells in zip(observed_environments(study), zip(*told, strict=True), strict=True)

@@ -17,7 +17,7 @@ from pgstrata.report.answer.environment_rows import (
     render_measurement,
 )
 from pgstrata.report.answer.statements import StatementRow
-from pgstrata.report.blocks.model import Column, ColumnPlace, Shape, Table
+from pgstrata.report.blocks.model import NO_RESULT, Column, ColumnPlace, Shape, Table
 from pgstrata.report.figures.percentiles import name_percentile, shifts_of
 from pgstrata.report.sentences.factors import label_contrast, name_contrast
 from pgstrata.report.sentences.names import name_cell, name_environment, name_where
@@ -25,14 +25,15 @@ from pgstrata.report.sentences.verdicts import (
     render_adjusted,
     render_decided,
     render_figures,
-    render_interval,
     render_p,
     render_sureness,
     render_threshold,
     shown_interval,
+    tell_change,
+    tell_interval,
     verdict_label,
 )
-from pgstrata.units import render_duration, render_percent_change
+from pgstrata.units import render_duration
 
 _BASELINE = "baseline"
 
@@ -93,7 +94,9 @@ def _sustained_columns(answer: Answer, cell: CellRows) -> list[Column]:
         return []
     spans = [item.interval if (item := known.get(row.environment.name)) else None for row in cell.rows]
     ends = [() if span is None else (span.low, span.high) for span in spans]
-    texts = tuple(" to ".join(render_measurement(end, SUSTAINED_RATE.name) for end in pair) or "-" for pair in ends)
+    texts = tuple(
+        " to ".join(render_measurement(end, SUSTAINED_RATE.name) for end in pair) or NO_RESULT for pair in ends
+    )
     return [Column(title="95 % interval", cells=texts, place=ColumnPlace.LEAD)]
 
 
@@ -114,8 +117,8 @@ def contrast_table(effects: Sequence[FactorEffect], experiment: Experiment) -> T
     """Main effects and interactions; those of single cells say so."""
     decided = (f"after {one.decided_at}" if one.decided_at is not None else f"not in {one.blocks}" for one in effects)
     columns = [
-        Column(title="effect", cells=tuple(_change(one.effect, "-") for one in effects), joint=": "),
-        Column(title="interval, %", cells=tuple(render_interval(one.interval) or "-" for one in effects), joint=" "),
+        Column(title="effect", cells=tuple(tell_change(one.effect) for one in effects), joint=": "),
+        Column(title="interval, %", cells=tuple(tell_interval(one.interval) for one in effects), joint=" "),
         Column(
             title="verdict",
             cells=tuple(map(label_contrast, effects)),
@@ -125,13 +128,13 @@ def contrast_table(effects: Sequence[FactorEffect], experiment: Experiment) -> T
         Column(title="decided", cells=tuple(decided), words=True),
         Column(
             title="p",
-            cells=tuple("-" if p is None else f"≤ {p:.2g}" for p in (one.repeated_p for one in effects)),
+            cells=tuple(NO_RESULT if p is None else f"≤ {p:.2g}" for p in (one.repeated_p for one in effects)),
             joint=", p ",
         ),
     ]
     if len({one.cell for one in effects}) > 1:
         cells = tuple(name_where(one.cell, experiment) for one in effects)
-        columns.append(Column(title="cell", cells=cells, words=True, joint=", on "))
+        columns.append(Column(title="cell", cells=cells, words=True, joint=", in "))
     names = Column(title="contrast", cells=tuple(map(name_contrast, effects)))
     return Table(names=names, columns=tuple(columns), shape=Shape.SENTENCES)
 
@@ -176,7 +179,7 @@ def percentile_table(answer: Answer, cell: Cell, rows: Sequence[EnvironmentRow])
             Column(
                 title=f"{name_percentile(step)}, threshold {render_threshold(step.threshold)}",
                 cells=tuple(
-                    own if row.environment.name == baseline else render_figures(item) if item else "-"
+                    own if row.environment.name == baseline else render_figures(item) if item else NO_RESULT
                     for row, item in zip(shown, items, strict=True)
                 ),
                 beside=tuple(verdict_label(item) if item else "" for item in items),
@@ -194,8 +197,8 @@ def _names(rows: Sequence[EnvironmentRow], title: str = "environment") -> Column
 def _effect_columns(rows: Sequence[EnvironmentRow]) -> list[Column]:
     """Effect, interval and verdict of each environment."""
     found = [row.comparison for row in rows]
-    effects = (_change(item.effect, "-") if item else "" for item in found)
-    intervals = ((render_interval(shown_interval(item)) or "-") if item else "" for item in found)
+    effects = (tell_change(item.effect) if item else "" for item in found)
+    intervals = (tell_interval(shown_interval(item)) if item else "" for item in found)
     return [
         Column(title="effect", cells=tuple(effects)),
         Column(title="interval, %", cells=tuple(intervals)),
@@ -225,8 +228,4 @@ def _decision_columns(rows: Sequence[EnvironmentRow], *, explored: bool) -> list
 
 
 def _duration(seconds: float | None) -> str:
-    return "-" if seconds is None else render_duration(seconds)
-
-
-def _change(ratio: float | None, unknown: str = "") -> str:
-    return unknown if ratio is None else render_percent_change(ratio)
+    return NO_RESULT if seconds is None else render_duration(seconds)

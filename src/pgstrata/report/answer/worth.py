@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pgstrata.model.answer import Answer
 from pgstrata.model.price import Cost, ValueFinding
-from pgstrata.report.blocks.model import Block, Column, Listing, OnPage, Paragraph, Section, Table, Tone, end
+from pgstrata.report.blocks.model import NO_RESULT, Block, Column, Listing, OnPage, Paragraph, Section, Table, Tone, end
 from pgstrata.report.figures.frontier import FRONTIER_HELP, draw_frontier
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.report.sentences.verdicts import render_interval, verdict_label
@@ -45,7 +45,7 @@ def _table(answer: Answer, costs: Sequence[Cost], findings: Sequence[ValueFindin
     values = [found.get(cost.environment) for cost in costs]
     names = tuple(name_environment(experiment.environment(cost.environment), experiment) for cost in costs)
     dominated = (
-        name_environment(experiment.environment(cost.dominated_by), experiment) if cost.dominated_by else "-"
+        name_environment(experiment.environment(cost.dominated_by), experiment) if cost.dominated_by else NO_RESULT
         for cost in costs
     )
     currency = costs[0].price.currency
@@ -69,5 +69,5 @@ def _table(answer: Answer, costs: Sequence[Cost], findings: Sequence[ValueFindin
 
 def _change(finding: ValueFinding | None) -> str:
     if finding is None or finding.effect is None:
-        return "-"
+        return NO_RESULT
     return f"{render_percent_change(finding.effect)} {render_interval(finding.interval)}".strip()

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum, auto
 from itertools import accumulate
 
+NO_RESULT = "-"
+"""The text of a cell of a table for which there is no result."""
 MOST_SAID = 4
 """Sentences of an answer that a page shows before everything else."""
 _MOST_LETTERS = 600

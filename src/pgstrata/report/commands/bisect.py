@@ -78,7 +78,7 @@ def _say_more(found: Bisection) -> str:
 
 def _place(found: Bisection) -> str:
     cell = found.ends.comparison.cell if found.ends.comparison else found.experiment.cells[0].identity
-    return name_where(cell, found.experiment).strip().removeprefix("in ")
+    return name_where(cell, found.experiment)
 
 
 def _limit(step: BisectStep) -> str:

@@ -6,12 +6,11 @@ from typing import Final
 from pgstrata.compare.one_look import ImportAnswer
 from pgstrata.model.answer import Comparison
 from pgstrata.report.blocks.layout import render_tables
-from pgstrata.report.blocks.model import Column
+from pgstrata.report.blocks.model import NO_RESULT, Column
 from pgstrata.report.blocks.text import wrap
 from pgstrata.report.commands.decision_sentences import RANKS, is_whole, label_of
 from pgstrata.report.sentences.names import count
-from pgstrata.report.sentences.verdicts import render_interval, shown_interval
-from pgstrata.units import render_percent_change
+from pgstrata.report.sentences.verdicts import shown_interval, tell_change, tell_interval
 
 _MOST_ROWS: Final = 20
 _MOST_TABLES: Final = 6
@@ -79,9 +78,9 @@ def figure_columns(answer: ImportAnswer, items: Sequence[Comparison]) -> list[Co
         Column(title=answer.question.metric, cells=tuple(_render(item.value) for item in items)),
         Column(
             title="effect",
-            cells=tuple(render_percent_change(item.effect) if item.effect is not None else "-" for item in items),
+            cells=tuple(tell_change(item.effect) for item in items),
         ),
-        Column(title="interval, %", cells=tuple(render_interval(shown_interval(item)) or "-" for item in items)),
+        Column(title="interval, %", cells=tuple(tell_interval(shown_interval(item)) for item in items)),
         number,
         Column(title="verdict", cells=tuple(label_of(answer, item) for item in items), words=True),
     ]
@@ -90,5 +89,5 @@ def figure_columns(answer: ImportAnswer, items: Sequence[Comparison]) -> list[Co
 def _render(value: float | None) -> str:
     """A median in the file's own unit, whatever that is."""
     if value is None:
-        return "-"
+        return NO_RESULT
     return f"{value:,.0f}" if 9999.5 <= value < 1e12 else f"{value:.4g}"  # noqa: PLR2004 - where exponents would begin

@@ -7,13 +7,13 @@ from pgstrata.compare.one_look import ImportAnswer
 from pgstrata.model.answer import ALL_CELLS
 from pgstrata.model.price import ValueFinding, Worth
 from pgstrata.report.blocks.layout import render_tables
-from pgstrata.report.blocks.model import Block, Column, Listing, Paragraph, Section, Table, Tone
+from pgstrata.report.blocks.model import NO_RESULT, Block, Column, Listing, Paragraph, Section, Table, Tone
 from pgstrata.report.blocks.text import wrap
 from pgstrata.report.figures.frontier import PRICES_HELP, draw_frontier
-from pgstrata.report.sentences.names import TOGETHER, capitalise, count
-from pgstrata.report.sentences.verdicts import render_interval, verdict_label
+from pgstrata.report.sentences.names import TOGETHER, capitalise, count, say_in
+from pgstrata.report.sentences.verdicts import tell_change, tell_interval, verdict_label
 from pgstrata.report.sentences.worth import WORDS, price_texts, say_value
-from pgstrata.units import render_digits, render_percent_change
+from pgstrata.units import render_digits
 
 _MOST_SAID: Final = 4
 _MOST_ROWS: Final = 20
@@ -71,7 +71,7 @@ def _prices(answer: ImportAnswer, worth: Worth) -> list[str]:
 
 def _values(answer: ImportAnswer, worth: Worth) -> list[str]:
     base, told = answer.question.baseline, worth.findings[:_MOST_SAID]
-    places = [f" on {_place(one)}" if _several(answer) else "" for one in told]
+    places = [say_in(_place(one)) if _several(answer) else "" for one in told]
     said = [
         say_value(one, one.environment, base, where, lacking="too few values to tell")
         for one, where in zip(told, places, strict=True)
@@ -106,14 +106,14 @@ def _costs(
     if not costs:
         return []
     title = f"{worth.costs[0].price.currency} per million tx"
-    return [Column(title=title, cells=tuple(costs.get((one.environment, one.cells), "-") for one in rows))]
+    return [Column(title=title, cells=tuple(costs.get((one.environment, one.cells), NO_RESULT) for one in rows))]
 
 
 def _figures(rows: Sequence[ValueFinding]) -> list[Column]:
-    changes = ("-" if one.effect is None else render_percent_change(one.effect) for one in rows)
+    changes = (tell_change(one.effect) for one in rows)
     return [
         Column(title="for the money", cells=tuple(changes)),
-        Column(title="interval, %", cells=tuple(render_interval(one.interval) or "-" for one in rows)),
+        Column(title="interval, %", cells=tuple(tell_interval(one.interval) for one in rows)),
         Column(
             title="verdict",
             cells=tuple(_label(one) for one in rows),

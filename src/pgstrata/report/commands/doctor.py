@@ -1,6 +1,5 @@
 """What an examination of a host found: a verdict in a line, tables for people, JSON for programs. Pure."""
 
-import json
 import shlex
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +7,7 @@ from typing import Final
 from pgstrata.model.changes import LOCAL
 from pgstrata.model.doctor import Examination, Fitness, Probe
 from pgstrata.report.blocks.layout import wrap_text
-from pgstrata.report.json.documents import pick_fields
+from pgstrata.report.json.documents import pick_fields, render_document
 
 MOST_COLUMNS: Final = 100
 _GAP = 2
@@ -88,4 +87,4 @@ def doctor_json(examination: Examination) -> str:
         "probes": [pick_fields(one, "name title text value unit doubt failure") for one in examination.probes],
         "sudo": [pick_fields(one, "key what programs do undo") for one in examination.elevated],
     }
-    return json.dumps(document, ensure_ascii=False, indent=2)
+    return render_document(document)

@@ -1,10 +1,9 @@
 """What is changed on a host as words and JSON."""
 
-import json
 from typing import Any
 
 from pgstrata.model.changes import Entry, HostState, Undone, render_state, restore_command
-from pgstrata.report.json.documents import pick_fields
+from pgstrata.report.json.documents import pick_fields, render_document
 
 
 def say_entry(entry: Entry) -> str:
@@ -44,7 +43,7 @@ def host_state_json(state: HostState) -> str:
         "entries": [_entry_fields(state, entry) for entry in state.entries],
         "unreadable": list(state.unreadable),
     }
-    return json.dumps(fields, indent=1) + "\n"
+    return render_document(fields)
 
 
 def _entry_fields(state: HostState, entry: Entry) -> dict[str, Any]:

@@ -8,13 +8,28 @@ from typing import Final
 from pgstrata.model.answer import Comparison
 from pgstrata.model.bisect import Bisection, BisectStep
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.blocks.model import Block, Column, Document, Listing, Paragraph, Section, Table, Tone, begin, end
+from pgstrata.report.blocks.model import (
+    Block,
+    Column,
+    Document,
+    Listing,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+    begin,
+    end,
+)
 from pgstrata.report.commands.bisect import say_search
 from pgstrata.report.figures.effects import NamedDifference, choose_domain, draw_differences
 from pgstrata.report.figures.run_lines import break_label
 from pgstrata.report.sentences.names import count, name_factor
-from pgstrata.report.sentences.verdicts import render_interval, shown_interval, verdict_label
-from pgstrata.units import render_percent_change
+from pgstrata.report.sentences.verdicts import (
+    shown_interval,
+    tell_change,
+    tell_interval,
+    verdict_label,
+)
 
 _COMPARED: Final = (
     "Each level that was measured, compared with the first one in a study of its own. Its verdict says whether it is "
@@ -81,9 +96,9 @@ def _table(found: Bisection, rows: list[tuple[BisectStep, Comparison]]) -> Table
         columns=(
             Column(
                 title="effect",
-                cells=tuple("-" if item.effect is None else render_percent_change(item.effect) for item in items),
+                cells=tuple(tell_change(item.effect) for item in items),
             ),
-            Column(title="interval, %", cells=tuple(render_interval(shown_interval(item)) or "-" for item in items)),
+            Column(title="interval, %", cells=tuple(tell_interval(shown_interval(item)) for item in items)),
             Column(title="threshold", cells=tuple(f"{step.threshold * 100:.3g} %" for step, _ in rows)),
             Column(title="blocks", cells=tuple(str(item.blocks) for item in items)),
             Column(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_lines import break_label
+from pgstrata.report.figures.run_lines import break_label, lines_above
 from pgstrata.report.figures.vega import INK, Row, Spec
 
 _STEP: Final = 27.0
@@ -18,8 +18,6 @@ _LINE: Final = 12.0
 _LINE_ABOVE: Final = 13.0
 _APART: Final = 9.0
 """Pixels between a bar and the texts above the next one."""
-_LETTERS: Final = 50
-"""Most letters of a line of text above a bar."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +100,7 @@ def names_above(names: Sequence[str], words: Sequence[str]) -> BarRows:
     texts: list[tuple[str, ...]] = []
     top = 2.0
     for name, said in zip(names, words, strict=True):
-        whole = f"{name}: {said}"
-        lines = (whole,) if len(whole) <= _LETTERS else (*break_label(name, _LETTERS).split("\n"), said)
+        lines = lines_above(name, said)
         middle = top + _LINE_ABOVE * len(lines) + 1 + _HALF
         middles.append(middle)
         tops.append(top)

@@ -14,7 +14,7 @@ from pgstrata.compare.headlines import primary_comparisons
 from pgstrata.model.answer import Answer, Comparison, OrderedAxis, Verdict
 from pgstrata.report.blocks.model import Figure
 from pgstrata.report.figures import vega
-from pgstrata.report.figures.run_lines import break_label, label_environments
+from pgstrata.report.figures.run_lines import break_label, label_environments, lines_above
 from pgstrata.report.figures.vega import INK, Spec
 from pgstrata.report.sentences.factors import LevelPoint, level_points, say_axis, say_step
 from pgstrata.report.sentences.names import name_factor, name_place
@@ -29,7 +29,6 @@ from pgstrata.units import render_percent_change
 _LONGEST_IN_TITLE = 48
 _WIDTH = 470
 _NARROW = vega.NARROW + 54
-_LETTERS = 50
 _LINE = 13
 # The axis reaches at least so many thresholds, and at most so many times as far as the lower half of the differences.
 _LEAST_REACH = 12
@@ -160,7 +159,7 @@ def _effect_row(shown: NamedDifference, domain: tuple[float, float]) -> dict[str
     words = f"{render_shown(comparison)}  {shown.label}".strip()
     return {
         "name": shown.name,
-        "lines": [*break_label(shown.name.replace("\n", ""), _LETTERS).split("\n"), words],
+        "lines": [*lines_above(shown.name.replace("\n", ""), words)],
         "change": change,
         "arrow": arrow,
         "at": _clamp(change, domain),

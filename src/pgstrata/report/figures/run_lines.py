@@ -17,6 +17,8 @@ _MOST_LINES = 400
 _MOST_LINES_OF_A_PANEL = 5
 _MOST_POINTS_OF_A_LINE = 150
 _LABEL_WIDTH = 30
+_LETTERS = 50
+"""Of a line above a mark."""
 
 T = TypeVar("T")
 
@@ -45,6 +47,12 @@ class Dot:
 def label_environments(experiment: Experiment) -> Mapping[str, str]:
     """Names for charts, by environment: broken into lines rather than cut."""
     return {item.name: break_label(name_environment(item, experiment)) for item in experiment.environments}
+
+
+def lines_above(name: str, words: str) -> tuple[str, ...]:
+    """A name and its words above a mark of a narrow chart: one line if both have room, else words below the name."""
+    whole = f"{name}: {words}"
+    return (whole,) if len(whole) <= _LETTERS else (*break_label(name, _LETTERS).split("\n"), words)
 
 
 def break_label(text: str, width: int = _LABEL_WIDTH) -> str:

@@ -14,7 +14,7 @@ from pgstrata.report.figures import vega
 from pgstrata.report.figures.bars import BarRows, names_above, names_beside
 from pgstrata.report.figures.labels import LETTER
 from pgstrata.report.figures.vega import INK, OPEN, Row, Spec
-from pgstrata.report.sentences.causes import PART_NAMES, choose_decimals, choose_unit, half_of
+from pgstrata.report.sentences.causes import PART_NAMES, choose_decimals, choose_unit, half_of, render_signed
 from pgstrata.units import render_duration
 
 MOST_PARTS: Final = 9
@@ -84,7 +84,7 @@ def say_difference(contribution: Contribution) -> str:
     ends = [contribution.difference / size]
     if contribution.interval is not None:
         ends += [contribution.interval.low / size, contribution.interval.high / size]
-    value, *interval = (f"{end:+.{digits}f}" if end else "0" for end in ends)
+    value, *interval = (render_signed(end, digits) if end else "0" for end in ends)
     text = f"{value} {unit} [{', '.join(interval)}]" if interval else f"{value} {unit}"
     return text if contribution.resolved else f"{text} unresolved"
 

@@ -139,8 +139,13 @@ def say_ended(incident: Incident) -> str:
 
 
 def say_factor(factor: float) -> str:
-    """2.3 times as long; 34 % longer."""
-    return f"{render_times(factor)} times as long" if factor >= _TIMES else f"{(factor - 1) * 100:.0f} % longer"
+    """2.3 times as long; 34 % longer; 5 % less time; as long as usual if the change is rounded to nothing."""
+    if factor >= _TIMES:
+        return f"{render_times(factor)} times as long"
+    percent = round((factor - 1) * 100)
+    if not percent:
+        return "as long as usual"
+    return f"{percent} % longer" if percent > 0 else f"{-percent} % less time"
 
 
 def _because(explained: Explained | None) -> str:

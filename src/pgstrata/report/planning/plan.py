@@ -1,6 +1,5 @@
 """A plan as text for people and as JSON for programs. Pure."""
 
-import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -16,7 +15,7 @@ from pgstrata.model.metrics import METRICS
 from pgstrata.model.objective import STEPS, step_seconds
 from pgstrata.model.plan import DatasetNeed, Design, Plan
 from pgstrata.model.reasons import Reason
-from pgstrata.report.json.documents import pick_fields
+from pgstrata.report.json.documents import pick_fields, render_document
 from pgstrata.report.planning.known_floor import floor_fields
 from pgstrata.report.sentences.names import say_claim, say_objective
 from pgstrata.report.sentences.reasons import say_notes, say_outgrown, say_reason, say_warnings, say_why_so
@@ -287,7 +286,7 @@ def plan_json(plan: Plan) -> str:
         "floors": [floor_fields(floor) for floor in plan.floors.values()],
         "notes": list(say_notes(plan)),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False)
+    return render_document(content)
 
 
 def _dataset_json(need: DatasetNeed) -> dict[str, Any]:

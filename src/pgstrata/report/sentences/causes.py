@@ -18,7 +18,7 @@ from pgstrata.model.attribution import (
     ValueInterval,
 )
 from pgstrata.model.metrics import METRICS, TPS
-from pgstrata.report.sentences.names import count, name_environment, name_where
+from pgstrata.report.sentences.names import count, name_environment, name_where, say_in
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.units import Unit, render_bytes, render_duration, render_value, shorten
 
@@ -94,7 +94,7 @@ def render_half(item: Contribution, size: float, digits: int) -> str:
     if item.interval is None or not is_lopsided(item):
         return f"{half:.{digits}f}"
     low, high = (item.interval.low - item.difference) / size, (item.interval.high - item.difference) / size
-    return f"{low:+.{digits}f} {high:+.{digits}f}"
+    return f"{render_signed(low, digits)} {render_signed(high, digits)}"
 
 
 def is_lopsided(item: Contribution) -> bool:
@@ -203,7 +203,7 @@ def cause_sentences(answer: Answer) -> list[str]:
         if item is not None and sign is not None and item.total.difference * sign > 0:
             name = name_environment(experiment.environment(item.environment), experiment)
             size, unit = choose_unit(max(item.total.value, item.total.reference))
-            where = f" on {name_where(item.cell, experiment)}" if len(experiment.cells) > 1 else ""
+            where = say_in(name_where(item.cell, experiment)) if len(experiment.cells) > 1 else ""
             texts.append(
                 f"{name}{where}: the first cause is {name_row(item.causes[0])}, "
                 f"{render_change(item.causes[0], size)} of {render_change(item.total, size)} {unit} per transaction"

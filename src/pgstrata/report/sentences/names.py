@@ -106,6 +106,11 @@ def name_where(comparison_cell: str, experiment: Experiment) -> str:
     return f"{text} [{cell.identity}]" if alike > 1 else text
 
 
+def say_in(place: str) -> str:
+    """In simple-update; over all cells together. With "on", a level that is called on would stand before another on."""
+    return f" over {place}" if place.startswith(TOGETHER) else f" in {place}"
+
+
 def _say_where(cell: Cell, experiment: Experiment) -> str:
     common = set(_common_parts(experiment))
     return " ".join([cell.workload, *(part for part in _parts(cell) if part not in common)])

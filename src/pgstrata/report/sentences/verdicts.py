@@ -9,6 +9,7 @@ from pgstrata.model.answer import Comparison, FactorEffect, Interval, Lane, Quan
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.price import ValueFinding
+from pgstrata.report.blocks.model import NO_RESULT
 from pgstrata.report.sentences.names import name_environment
 from pgstrata.stats.boundaries import ALPHA_EQ, FIRST_LOOK, GRID, boundaries_of, fewest_blocks
 from pgstrata.units import Direction, render_percent_change
@@ -128,6 +129,16 @@ def render_interval(interval: Interval | None) -> str:
     return f"[{low}, {high}]"
 
 
+def tell_change(ratio: float | None) -> str:
+    """A change, or that there is none, in a cell of a table."""
+    return NO_RESULT if ratio is None else render_percent_change(ratio)
+
+
+def tell_interval(interval: Interval | None) -> str:
+    """An interval, or that there is none, in a cell of a table."""
+    return render_interval(interval) or NO_RESULT
+
+
 def render_between(interval: Interval | None) -> str:
     """Between -3.8 % and +10.1 %, in a sentence."""
     if interval is None:
@@ -157,7 +168,7 @@ def render_p(p: float | None, comparison: Comparison) -> str:
     if p is not None:
         return f"≤ {p:.2g}"
     looked = comparison.effect is not None and comparison.blocks >= FIRST_LOOK
-    return f"> {GRID[0]:g}" if looked else "-"
+    return f"> {GRID[0]:g}" if looked else NO_RESULT
 
 
 def render_decided(comparison: Comparison) -> str:
@@ -166,18 +177,18 @@ def render_decided(comparison: Comparison) -> str:
         return f"one look at {comparison.blocks}"
     if comparison.decided_at is not None:
         return f"after {comparison.decided_at}"
-    return f"not in {comparison.blocks}" if comparison.verdict is Verdict.INCONCLUSIVE else "-"
+    return f"not in {comparison.blocks}" if comparison.verdict is Verdict.INCONCLUSIVE else NO_RESULT
 
 
 def render_adjusted(comparison: Comparison) -> str:
     """p after Benjamini-Hochberg over the cells."""
     if comparison.adjusted_p is None:
-        return "-"
+        return NO_RESULT
     return f"≤ {comparison.adjusted_p:.2g}"
 
 
 def render_sureness(comparison: Comparison) -> str:
     """The confidence of the interval that is shown."""
     if shown_interval(comparison) is None:
-        return "-"
+        return NO_RESULT
     return render_confidence(comparison.confidence if _inner_interval(comparison) is None else 1 - ALPHA_EQ)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from pgstrata.errors import BundleError, DiskFullError, StudyError
+from pgstrata.errors import BundleError, StudyError
 from pgstrata.model import sizes
 from pgstrata.model.bundle import FORMAT, BundledFile, Manifest
 from pgstrata.store import evidence
@@ -195,16 +195,9 @@ def _write_errors(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if files.is_full(error):
-            raise DiskFullError(
-                "the disk has no room for the bundle",
-                where=str(target),
-                remedy="free some space, or name another place with -o",
-            ) from error
         if error.errno == errno.EEXIST:
             raise BundleError(
                 "this path exists already", where=str(target), remedy="remove it, or give another name with -o"
             ) from error
-        raise BundleError(
-            f"the bundle cannot be written: {error.strerror}", where=str(target), remedy="name another place with -o"
-        ) from error
+        what, remedy = "the bundle cannot be written", "name another place with -o"
+        raise files.write_error(what, error, where=target, remedy=remedy, kind=BundleError) from error
