@@ -257,7 +257,9 @@ def _quote(value: str) -> str:
 
 def quote_dollars(value: str) -> str:
     """A text as a constant of SQL in dollars: no character of it means anything to psql."""
-    tag = next(tag for tag in (f"$pgstrata{number}$" for number in count()) if tag not in value)
+    tags = (f"$pgstrata{number}$" for number in count())
+    # a value may end like a tag that lacks its last dollar
+    tag = next(tag for tag in tags if tag not in f"{value}{tag[:-1]}")
     return f"{tag}{value}{tag}"
 
 

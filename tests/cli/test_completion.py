@@ -53,6 +53,49 @@ def test_studies_and_bundles_are_offered_by_their_path(place, command):
     assert offered(place, f"{command} nowhere/") == []
 
 
+HOSTILE = (
+    "x;touch made",
+    "x$(touch made)",
+    "\\$(touch made)",
+    "x y",
+    "x'y",
+    "~",
+    "x*",
+    "-o",
+    "x\ny",
+    "x\x1b[2J",
+    "\u202ex",
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_folders_that_a_shell_would_not_take_for_themselves_are_not_offered(place, name):
+    (place / "studies" / name).mkdir()
+    (place / "studies" / name / "plan.json").touch()
+    (place / f"{name}.tar.xz").touch()
+    assert offered(place, "show ") == ["sent.tar.xz", "studies/one", "studies/two"]
+    assert offered_in_bash(place, "pgstrata", "show", "studies/") == ["studies/one", "studies/two"]
+
+
+def test_levels_and_names_of_a_study_that_a_shell_would_not_take_for_themselves_are_not_offered(place):
+    write_study(place, QUESTION, lambda plan, run: None)
+    file = place / "study/plan.json"
+    file.write_text(file.read_text().replace("8MB", "$(touch made)").replace("pg16-work-mem-4mb", "x`touch made`"))
+    assert offered(place, "show study --filter work_mem=") == ["work_mem=4MB", "work_mem=16MB"]
+    assert not any("`" in each for each in offered(place, "explain study --environment "))
+
+
+@pytest.mark.parametrize("study", ["~nobody-has-this-name", "endless", "huge", "pipe"])
+def test_a_study_that_cannot_be_read_offers_nothing(place, study):
+    for name in ("endless", "huge", "pipe"):
+        (place / name).mkdir()
+    (place / "endless/plan.json").symlink_to("/dev/zero")
+    (place / "huge/plan.json").touch()
+    os.truncate(place / "huge/plan.json", 1 << 40)
+    os.mkfifo(place / "pipe/plan.json")
+    assert offered(place, f"explain {study} --environment ") == []
+
+
 def test_commands_for_folders_alone_are_offered_no_bundles(place):
     assert offered(place, "reparse ") == ["studies/one", "studies/two"]
     assert offered(place, "run x.toml --study s") == ["studies/one", "studies/two"]

@@ -80,6 +80,16 @@ def test_the_text_of_an_experiment_holds_no_password(parse, line):
     assert tomllib.loads(experiment.text)["cells"][0]["clients"] == 2
 
 
+def test_what_an_environment_is_called_has_no_password(parse):
+    named = "".join(
+        f'[[environments]]\nname = "{name}"\nserver = "{server}"\n'
+        for name, server in (("postgres://me:hunter2@db/x", 16), ("tuned", 18))
+    )
+    first, second = parse(f"{named}{CELL}").environments
+    assert (first.label, second.label) == ("postgres://me:********@db/x", "tuned")
+    assert "hunter2" not in repr(first)
+
+
 def test_a_file_without_connection_strings_keeps_its_text(parse):
     text = f'[factors]\nserver = ["16", "18"] # password=none\n{CELL}'
     assert parse(text).text == text

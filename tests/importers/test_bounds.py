@@ -33,6 +33,21 @@ def test_a_long_line_of_hammerdb_is_read_in_linear_time(text):
     assert time.process_time() - begun < SECONDS
 
 
+def test_the_result_of_a_job_with_very_many_sets_is_found_in_its_log_in_linear_time():
+    sets = "".join(f"Vuser 1:Completed {each} query set(s) in {each} seconds\n" for each in range(1, LONG // 5))
+    end = "ALL VIRTUAL USERS COMPLETE\n"
+    begun = time.process_time()
+    found = read("hammerdb", f"Vuser 1:query 1 completed in 0.5 seconds\n{sets}{end}{sets}{end}")
+    assert time.process_time() - begun < SECONDS
+    assert len(found.results) == LONG // 5 - 1
+
+
+def test_a_script_with_a_long_line_of_blanks_is_read_in_linear_time():
+    begun = time.process_time()
+    assert read("commits", f"const {' ' * 20 * LONG}x").unusable
+    assert time.process_time() - begun < SECONDS
+
+
 @pytest.mark.parametrize("field", ["number of transactions actually processed", "number of failed transactions"])
 def test_a_count_of_any_length_is_no_traceback(field):
     made = "number of transactions actually processed: 1\n" if "failed" in field else ""
@@ -56,6 +71,17 @@ def test_documents_hold_a_limited_number_of_values(monkeypatch):
     assert read("commits", document).results
     monkeypatch.setattr(codec, "_MOST_VALUES", 2)
     assert "more than 2 values" in read("commits", document).unusable[0][1]
+
+
+def test_systems_of_postgresbench_have_a_limited_number_of_levels(monkeypatch):
+    text = '{"system": "a", "benchmark": {"x": 1, "y": 2}, "results": [{"tps": 1}, {"tps": 2}, {"tps": 3}]}'
+    assert len(read("postgresbench", text).results) == 3
+    monkeypatch.setattr(table, "MOST_FIELDS", 8)
+    with pytest.raises(UsageError, match="more than 8 fields"):
+        read("postgresbench", text)
+    monkeypatch.setattr(table, "MOST_COLUMNS", 2)
+    with pytest.raises(UsageError, match="there are 3 columns"):
+        read("postgresbench", text)
 
 
 @pytest.mark.parametrize("name", ["table", "wide", "otava", "pgbent"])

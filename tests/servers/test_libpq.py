@@ -9,7 +9,7 @@ from connection_strings import WITH_PASSWORD
 from pgstrata.app.machine import open_machine
 from pgstrata.experiment.keys import WrongValueError
 from pgstrata.experiment.servers import parse_server
-from pgstrata.libpq import parse_conninfo
+from pgstrata.libpq import parse_conninfo, quote_dollars
 from pgstrata.model.experiment import ServerKind, ServerSpec
 
 pytestmark = pytest.mark.server
@@ -76,3 +76,10 @@ def test_whatever_is_accepted_is_read_as_libpq_reads_it(libpq):
 @pytest.mark.parametrize("text", [text for text in WITH_PASSWORD if "tty" not in text])
 def test_every_form_is_one_of_libpq(libpq, text):
     assert libpq(text) == dict(parse_conninfo(text))
+
+
+@pytest.mark.parametrize("value", ["", "a", "$pgstrata0$", "a$pgstrata0", "$pgstrata0$ $pgstrata1", "$$", "a$"])
+def test_a_text_in_dollars_ends_where_it_ends(value):
+    quoted = quote_dollars(value)
+    tag = quoted[: quoted.index("$", 1) + 1]
+    assert quoted.index(tag, len(tag)) == len(tag) + len(value) == len(quoted) - len(tag)

@@ -6,6 +6,8 @@ import errno
 import io
 import os
 import subprocess
+import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -202,3 +204,24 @@ def test_what_cannot_be_written_is_told_with_the_reason_and_a_full_disk_as_such(
     assert type(error) is kind
     assert (error.what, error.where) == (f"the page cannot be written: {os.strerror(number)}", "/x")
     assert error.remedy == remedy
+
+
+@pytest.mark.parametrize(
+    "read", [lambda path: read_below(path.parent, path.name), lambda path: reading.read_regular(path, most=99)]
+)
+def test_nobody_waits_for_whoever_holds_a_lease_of_a_file(tmp_path, read):
+    (tmp_path / "file").write_bytes(b"lines")
+    holder = (
+        "import fcntl, os, signal, sys, time; signal.signal(signal.SIGIO, signal.SIG_IGN);"
+        "fcntl.fcntl(os.open(sys.argv[1], os.O_RDWR), fcntl.F_SETLEASE, fcntl.F_WRLCK); print(flush=True);"
+        "sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, str(tmp_path / "file")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout.read(1)
+        begun = time.monotonic()
+        with pytest.raises(BlockingIOError):
+            read(tmp_path / "file")
+        assert time.monotonic() - begun < 30
+        process.communicate()

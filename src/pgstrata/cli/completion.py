@@ -2,9 +2,13 @@
 
 A shell waits for it at each press of the tabulator key, so little is imported and little is read. Where nothing fits,
 the shell completes names of files by itself.
+
+Shells put a word into the command line as it is, and zsh even evaluates it. So words that a shell would not take for
+themselves, such as a folder `x;reboot`, are not offered: the shell's own completion quotes them.
 """
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -16,6 +20,10 @@ import typer
 if TYPE_CHECKING:
     from pgstrata.model.experiment import Experiment
 
+_PLAIN: Final = re.compile(r"[\w./:=,@%+-]+")
+"""Words that mean themselves in every shell."""
+_LARGEST_PLAN: Final = 16 << 20
+"""Bytes of a plan that is read; the plan of a thousand runs has a few hundred kilobytes."""
 _DEPTH: Final = 2
 _MOST_FILES: Final = 2_000
 _MOST_FOUND: Final = 200
@@ -177,7 +185,7 @@ def _assign(incomplete: str, keys: Iterable[str], levels: Callable[[str], Iterab
 
 
 def _fitting(words: Iterable[str], incomplete: str) -> list[str]:
-    return [word for word in words if word.startswith(incomplete)]
+    return [word for word in words if word.startswith(incomplete) and _PLAIN.fullmatch(word)]
 
 
 def _whole(incomplete: str) -> str:
@@ -204,8 +212,10 @@ def _factors() -> tuple[str, ...]:
 def _plan_on_line(ctx: typer.Context) -> Path | None:
     """The plan of the study that stands on the command line; None where there is no study."""
     given = ctx.params.get("study") or ctx.params.get("archive") or next(iter(ctx.args), "")
-    plan = Path(str(given)).expanduser() / _STUDY[0]
-    return plan if given and plan.is_file() else None
+    with suppress(OSError, RuntimeError):  # it may not be looked at, or names no user
+        plan = Path(str(given)).expanduser() / _STUDY[0]
+        return plan if given and plan.is_file() else None
+    return None
 
 
 def _read_experiment(plan: Path | None) -> "Experiment | None":
@@ -214,9 +224,10 @@ def _read_experiment(plan: Path | None) -> "Experiment | None":
         return None
     from pgstrata.errors import PgstrataError
     from pgstrata.store.serialise import parse_plan_file
+    from pgstrata.system.reading import read_regular
 
     with suppress(OSError, PgstrataError):
-        return parse_plan_file(plan.read_bytes(), where=str(plan)).plan.experiment
+        return parse_plan_file(read_regular(plan, most=_LARGEST_PLAN), where=str(plan)).plan.experiment
     return None
 
 
@@ -272,14 +283,14 @@ def _find(incomplete: str, marks: tuple[str, ...], *, bundles: bool = False) -> 
         looked += len(files) + len(folders)
         found = [here.rstrip("/")] if here != stem and not files.isdisjoint(marks) else []
         if bundles and not found:
-            found = [f"{here}{name}" for name in sorted(files) if name.endswith(_BUNDLE)]
+            found = [f"{here}{name}" for name in sorted(files) if name.endswith(_BUNDLE) and not name.startswith("-")]
         for path in _fitting(found, incomplete):
             yield path
             number += 1
         if looked > _MOST_FILES or number > _MOST_FOUND:
             return
         if depth < _DEPTH and (here == stem or files.isdisjoint(marks)):
-            below = (f"{here}{name}/" for name in sorted(folders) if not name.startswith("."))
+            below = (f"{here}{name}/" for name in sorted(folders) if not name.startswith((".", "-")))
             waiting.extend((path, depth + 1) for path in below if path.startswith(incomplete) or depth)
 
 

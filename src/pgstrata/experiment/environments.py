@@ -153,14 +153,15 @@ def _listed(tables: tuple[Mapping[str, Any], ...], common: Stack, reader: StackR
         elif name in names:
             reader.findings.add(path, f"the name {name!r} is taken", "give it another name")
         names.add(name)
-    slugs = unique(slug(table.get("name", "")) for table in tables)
+    written = [mask_conninfo(table.get("name", "")) for table in tables]
+    slugs = unique(map(slug, written))
     usual = usual_connection({**common, **stack} for stack in stacks)
     return tuple(
         replace(
             _environment(name, _declared(stack, flatten(table)), {**common, **stack}, usual),
-            label=" ".join(table.get("name", "").split()),
+            label=" ".join(called.split()),
         )
-        for name, stack, table in zip(slugs, stacks, tables, strict=True)
+        for name, called, stack, table in zip(slugs, written, stacks, tables, strict=True)
     )
 
 

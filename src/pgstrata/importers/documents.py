@@ -12,6 +12,7 @@ from pgstrata.importers.json_text import read_json, to_levels, to_number
 from pgstrata.importers.results import Contents, ReadingTerms, Result, name_version, refuse_many
 from pgstrata.sources.moments import parse_moment
 from pgstrata.sources.seconds import opening_of_seconds
+from pgstrata.sources.table import refuse_fields, refuse_wide
 
 _MILLISECONDS: Final = 1000
 _MICROSECONDS: Final = 1_000_000
@@ -54,12 +55,16 @@ def read_postgresbench(text: str, _: ReadingTerms) -> Contents:
 def _of_postgresbench(document: Any) -> Contents:
     results: list[Result] = []
     unusable: list[tuple[int, str]] = []
+    fields = 0
     for each in document if isinstance(document, list) else [document]:
         said = _describe_system(each)
+        refuse_wide(len(said))
         benchmark = each["benchmark"]
         seconds = to_number(benchmark.get("duration")) or 0.0
         for place, run in enumerate(each["results"], 1):
             refuse_many(len(results) + len(unusable))
+            fields += len(said)
+            refuse_fields(fields)
             number = str(run.get("run", place))
             if (tps := to_number(run.get("tps"))) is None:
                 unusable.append((0, f"run {number} of {said['system']} has no throughput"))

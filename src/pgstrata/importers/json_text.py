@@ -11,7 +11,9 @@ from pgstrata.importers.results import Contents
 from pgstrata.importers.rows import to_number as text_to_number
 from pgstrata.model.codec import parse_json
 
-_ASSIGNED: Final = re.compile(r"\s*(?:const |let |var |window\.|export default )[\w.$ ]{0,80}?=?\s*(?=[\[{])", re.ASCII)
+_ASSIGNED: Final = re.compile(
+    r"\s*(?:const |let |var |window\.|export default )[\w.$ ]{0,80}?=?\s{0,80}(?=[\[{])", re.ASCII
+)
 _LONGEST: Final = 120
 
 

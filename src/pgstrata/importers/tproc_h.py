@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -34,6 +35,9 @@ _WORDS: Final = (
     "RUNNING - ", *_ENDS,
 )  # fmt: skip
 """A line without any of them is none of TPROC-H."""
+
+
+Totals = tuple[float | None, float | None]
 
 
 def measure_queries(geomean: float | None, seconds: dict[str, float]) -> dict[str, float]:
@@ -67,7 +71,7 @@ class _Run:
     open: dict[str, dict[int, float]] = field(default_factory=dict)
     last: dict[str, _Set] = field(default_factory=dict)
     sets: dict[int, list[_Set]] = field(default_factory=dict)
-    early: list[tuple[float, str]] = field(default_factory=list)
+    early: deque[tuple[float, str]] = field(default_factory=deque)
     finished: set[str] = field(default_factory=set)
 
 
@@ -87,7 +91,7 @@ class QueryLog:
         self._database = ""
         self._user = ""
         self._stamp: datetime | None = None
-        self._logged: list[Result] = []
+        self._logged = frozenset[Totals]()
 
     def read_line(self, number: int, line: str, stamp: datetime | None) -> None:
         """Read a line; `stamp` is the time that it states."""
@@ -144,7 +148,7 @@ class QueryLog:
             run.open[user] = queries
         made = _Set(seconds=seconds, queries=run.open.pop(user, {}))
         if run.early:
-            made.geomean, made.rows = run.early.pop(0)
+            made.geomean, made.rows = run.early.popleft()
         run.last[user] = made
         run.sets.setdefault(place, []).append(made)
 
@@ -173,16 +177,12 @@ class QueryLog:
         made = list(self._to_results(run))
         logged = any(each.queries for sets in run.sets.values() for each in sets)
         # scripts print the result of a job below the log of its run
-        if not logged and made and all(map(self._is_logged, made)):
-            self._logged = []
+        if not logged and made and self._logged.issuperset(_totals(each.measurements) for each in made):
+            self._logged = frozenset()
             return
-        self._logged = made if logged else []
+        self._logged = frozenset(part for each in made for part in _parts(each.measurements)) if logged else frozenset()
         self.results += made
         self.lower.update(name for each in made for name in each.measurements if name != "power")
-
-    def _is_logged(self, result: Result) -> bool:
-        items = result.measurements.items()
-        return any(items <= each.measurements.items() for each in self._logged)
 
     def _to_results(self, run: _Run) -> Iterator[Result]:
         started = run.started
@@ -202,6 +202,17 @@ class QueryLog:
                 seconds=slowest.seconds,
             )
             started = _later(started, slowest.seconds)
+
+
+def _totals(measurements: Mapping[str, float]) -> Totals:
+    """The seconds of a set and the mean of its queries, without single queries."""
+    return (measurements.get(SET), measurements.get(GEOMEAN))
+
+
+def _parts(measurements: Mapping[str, float]) -> Iterator[Totals]:
+    """The totals of a set in a log, as the result of its job may have them: both, one, or none of them."""
+    seconds, mean = _totals(measurements)
+    yield from ((seconds, mean), (seconds, None), (None, mean), (None, None))
 
 
 def _say_wrong(found: re.Match[str]) -> str:

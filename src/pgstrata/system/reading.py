@@ -16,6 +16,7 @@ from typing import IO, BinaryIO, Final
 from pgstrata.system.ways import as_owner_of, find_owner
 
 _CHUNK: Final = 1 << 16
+_READING: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _OTHERS_WRITE: Final = (
     "root would execute it, and another user may change it (start pgstrata as the user whose it is, or copy it into a "
     "folder of root's)"
@@ -95,8 +96,8 @@ def open_below(folder: str, path: str, *, owner: int) -> Iterator[BinaryIO]:
         status = os.fstat(step)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != owner:
             raise OSError(errno.EPERM, "it is not an ordinary file of the server's user", path)
-        # this very file, whatever lies at its path by now
-        descriptor = os.open(f"/proc/self/fd/{step}", os.O_RDONLY | os.O_CLOEXEC)
+        # this very file, whatever lies at its path by now; its owner may hold a lease, for which nobody waits
+        descriptor = os.open(f"/proc/self/fd/{step}", _READING)
     finally:
         os.close(step)
     with os.fdopen(descriptor, "rb") as stream:
@@ -113,7 +114,7 @@ def read_head(path: str, size: int) -> bytes:
 
 
 def _open_regular(path: str) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    descriptor = os.open(path, _READING)
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         return descriptor
