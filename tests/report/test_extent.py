@@ -42,14 +42,14 @@ def test_where_there_is_no_matrix_its_table_is_shown(module_desk):
     assert make_document(one).matrix is None
     text = shown(one, Extent.ANSWER)
     assert "verdict" in text
-    assert "What was measured" not in text.partition("More by")[2]
+    assert "What was measured" not in text.partition("More with")[2]
 
 
 def test_the_whole_is_what_plain_text_has(answer):
     tables, whole = shown(answer, Extent.TABLES), shown(answer, Extent.WHOLE)
-    assert "Cell by cell" not in shown(answer, Extent.ANSWER).partition("More by")[0]
+    assert "Cell by cell" not in shown(answer, Extent.ANSWER).partition("More with")[0]
     assert "How to reproduce" not in tables
-    assert "More by" not in whole
+    assert "More with" not in whole
     part = render_text(answer).partition("What this does not say\n")[2]
     there = {line.strip() for line in whole.splitlines()}
     assert not [line for line in part.splitlines() if line.strip() and line.strip() not in there]

@@ -133,8 +133,10 @@ def test_where_throughput_is_an_effect_it_is_said_that_it_was_not_taken_out():
     said = "throughput falls as both series of 1 associated pair grow: there it is an effect"
     found = associated(pair(held=False), pair(rate="commits", rho=-0.5, held=False), pair(rate="wal_bytes"))
     assert any(said in each for each in doubt_sentences(found))
-    assert not any("effect" in each for each in doubt_sentences(associated(pair())))
-    assert not any("effect" in each for each in doubt_sentences(associated(pair(held=False), held=False)))
+    assert not any("there it is an effect" in each for each in doubt_sentences(associated(pair())))
+    assert not any(
+        "there it is an effect" in each for each in doubt_sentences(associated(pair(held=False), held=False))
+    )
 
 
 def test_pairs_that_are_not_resolved_are_folded_and_shortened():
