@@ -18,7 +18,7 @@ def said_by(form):
 def test_a_listing_has_files_programs_and_their_size():
     listing = parse_listing(LISTED)
     assert listing.files == tuple(FILES)
-    assert listing.programs == (b"bin/x", b"bin/y")
+    assert listing.programs == (b"bin/x", b"bin/y", b"lib/bin/z")
     assert listing.size == 43
 
 

@@ -309,6 +309,22 @@ def test_what_is_other_than_what_was_sent_is_not_taken(here, there, tree, folder
     assert names(folder / "to") == []
 
 
+@pytest.mark.parametrize("inside", [".", "postgresql"])
+def test_a_program_with_the_same_crc_is_another_one(here, there, tree, folder, inside):
+    program = tree / inside / "bin" / "server"
+    program.parent.parent.mkdir(exist_ok=True)
+    (tree / "bin").rename(program.parent)
+    program.write_bytes(bytes(99))
+    program.chmod(0o755)
+    target = folder / "there"
+    assert send_tree(here, there, str(tree), str(target)).sent
+    # the polynomial of cksum itself
+    (target / inside / "bin" / "server").write_bytes(bytes(50) + bytes.fromhex("0104c11db7") + bytes(44))
+    with pytest.raises(HostFileError, match="there is something else already") as caught:
+        send_tree(here, there, str(tree), str(target))
+    assert "bin/server' differs" in str(caught.value)
+
+
 def test_what_another_attempt_left_half_sent_is_removed_first(here, there, tree, folder):
     left = folder / "to" / ".there.part"
     left.mkdir(parents=True)

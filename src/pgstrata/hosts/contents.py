@@ -46,9 +46,10 @@ class Listing:
 
     @property
     def programs(self) -> tuple[bytes, ...]:
-        """Paths of files and links in bin/, sorted."""
+        """Paths of files and links in folders bin/, sorted; wheels have theirs below others."""
         found = zip(self.paths, self.facts, strict=True)
-        return tuple(sorted(path for path, facts in found if facts[:1] in b"fl" and path.rpartition(b"/")[0] == b"bin"))
+        files = (path for path, facts in found if facts[:1] in b"fl")
+        return tuple(sorted(path for path in files if path.split(b"/")[-2:-1] == [b"bin"]))
 
     @property
     def size(self) -> int:

@@ -91,7 +91,7 @@ def send_tree(source: Host, target: SshHost, path: str, target_path: str) -> Sen
         target_path: the folder that is to be made of it, absolute.
 
     Raises:
-        HostNotFitError: programs in its bin/ are for another architecture, a program is missing over there, or (as
+        HostNotFitError: programs in a bin/ of it are for another architecture, a program is missing over there, or (as
             DiskFullError) there is no room.
         HostFileError: `target_path` is there and is something else, or what arrived is not what was sent.
         HostLostError, CommandFailedError: it was cut; tar failed.
@@ -150,7 +150,7 @@ def send_file(source: Host, target: SshHost, path: str, folder: str) -> str:
 
 
 def _require_fit(receiver: _Receiver, reading: _Reading) -> None:
-    """HostNotFitError if that host lacks programs, or cannot run those in bin/."""
+    """HostNotFitError if that host lacks programs, or cannot run those in a bin/."""
     machine = receiver.greet()
     for program in reading.listing.programs:
         if built_for := foreign_architecture(reading.head(program), machine):
