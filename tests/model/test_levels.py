@@ -1,5 +1,7 @@
 """Versions, numbers and names in the order in which people expect them."""
 
+import time
+
 import pytest
 
 from pgstrata.model.levels import order_by_number, sort_levels
@@ -31,3 +33,10 @@ def test_levels_are_sorted_whatever_order_they_come_in(name, levels):
 
 def test_a_build_with_a_word_behind_it_is_no_release():
     assert order_by_number(("14", "16-patched", "18")) == ()
+
+
+@pytest.mark.parametrize("level", [f"1-1-a{'+deb' * 30_000}!", f"1{'.1' * 60_000}!", f"REL1{'_1' * 60_000}!"])
+def test_a_level_of_any_length_is_sorted_in_linear_time(level):
+    begun = time.process_time()
+    assert sort_levels("server", (level, "2"))
+    assert time.process_time() - begun < 5

@@ -7,7 +7,6 @@ findmnt(8); the parameter `root` in kernel-parameters of Linux.
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any, Final
 
 from pgstrata.errors import HostNotFitError
 from pgstrata.model.boot import Boot, find_release, grub_writes, release_key
+from pgstrata.model.codec import parse_json
 from pgstrata.system.boots import BootWay, NextBoot
 
 _IMAGE: Final = re.compile(r"(?:vmlinuz|vmlinux|Image|kernel)-(?P<release>[0-9].*)")
@@ -141,7 +141,7 @@ def parse_specified(files: Mapping[str, str]) -> Mapping[str, str]:
 def parse_bootctl(text: str) -> Mapping[str, str]:
     """Names of entries by release, from `bootctl list --json=short`; none where it is no such list."""
     try:
-        listed: Any = json.loads(text)
+        listed: Any = parse_json(text.encode())
     except ValueError:
         return {}
     found: dict[str, str] = {}

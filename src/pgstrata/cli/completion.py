@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PLAIN: Final = re.compile(r"[\w./:=,@%+-]+")
 """Words that mean themselves in every shell."""
 _LARGEST_PLAN: Final = 16 << 20
-"""Bytes of a plan that is read; the plan of a thousand runs has a few hundred kilobytes."""
+"""Bytes of a plan that is read; few are larger than some hundred kilobytes."""
 _DEPTH: Final = 2
 _MOST_FILES: Final = 2_000
 _MOST_FOUND: Final = 200

@@ -48,7 +48,8 @@ class Listing:
     def programs(self) -> tuple[bytes, ...]:
         """Paths of files and links in folders bin/, sorted; wheels have theirs below others."""
         found = zip(self.paths, self.facts, strict=True)
-        return tuple(sorted(path for path, facts in found if facts[:1] in b"fl" and path.split(b"/")[-2:-1] == [b"bin"]))
+        files = (path for path, facts in found if facts[:1] in b"fl")
+        return tuple(sorted(path for path in files if path.split(b"/")[-2:-1] == [b"bin"]))
 
     @property
     def size(self) -> int:

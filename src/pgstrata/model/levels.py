@@ -22,6 +22,8 @@ _VERSION: Final = re.compile(
     r"(?:[+~](?:bpo|deb|pgdg|ubuntu)[\w.+~-]*|\+)?",
     re.ASCII | re.IGNORECASE,
 )
+_LONGEST_VERSION: Final = 200
+"""Characters beyond which a level is no version: looking for one would take quadratic time."""
 # tags and branches of PostgreSQL: REL9_6_24, REL8_3_RC2, REL_17_BETA1, REL_17_2, REL_17_STABLE
 _TAG: Final = re.compile(
     r"REL_?(?P<numbers>\d+(?:_\d+)*)(?:_(?P<stage>ALPHA|BETA|RC)(?P<of>\d+)|(?P<branch>_STABLE))?", re.ASCII
@@ -40,6 +42,8 @@ Key = tuple[float, ...]
 
 def version_key(level: str) -> Key | None:
     """The sort key of a version: 3.9 < 3.10, 9.6beta1 < 9.6rc1 < 9.6 < 9.6.1; None if the level is not a version."""
+    if len(level) > _LONGEST_VERSION:
+        return None
     if tag := _TAG.fullmatch(level):
         return _tag_key(tag)
     found = _VERSION.fullmatch(level)
