@@ -297,7 +297,7 @@ SENTENCES = [
         ),
         (
             "5 of 14 blocks are left out of b against a: block 3 has no row of b; blocks 7, 9, 11 and 1 more have no row of "
-            "a on y. What is left may be a biased selection"
+            "a in y. What is left may be a biased selection"
         ),
     ),
     (

@@ -79,5 +79,6 @@ def write_kept(file: Path, text: str) -> None:
             "the file exists already and is not overwritten", where=str(file), remedy="name another one"
         ) from None
     except OSError as error:
-        what, remedy = "the file cannot be written", "name another place"
-        raise write_error(what, error, where=file, remedy=remedy, kind=UsageError) from None
+        raise write_error(
+            "the file cannot be written", error, where=file, remedy="name another place", kind=UsageError
+        ) from None

@@ -99,8 +99,9 @@ def _write(folder: Path, draft: WorkloadDraft, experiment: str) -> None:
             "the folder exists already; nothing in it is overwritten", where=str(folder), remedy="name another one"
         ) from None
     except OSError as error:
-        what, remedy = "the draft cannot be written", "name another folder"
-        raise write_error(what, error, where=folder, remedy=remedy, kind=UsageError) from None
+        raise write_error(
+            "the draft cannot be written", error, where=folder, remedy="name another folder", kind=UsageError
+        ) from None
 
 
 @dataclass(slots=True)

@@ -79,9 +79,10 @@ class FloorStore:
         try:
             files.write_atomically(path, _render(record))
         except OSError as error:
-            what = "the noise floor cannot be written"
-            remedy = "choose a folder that can be written with PGSTRATA_STATE"
-            raise files.write_error(what, error, where=path, remedy=remedy, kind=HostNotFitError) from error
+            remedy = "name a folder that can be written in PGSTRATA_STATE"
+            raise files.write_error(
+                "the noise floor cannot be written", error, where=path, remedy=remedy, kind=HostNotFitError
+            ) from error
         self._forget(record, oldest, besides=path)
         return path
 

@@ -199,5 +199,6 @@ def _write_errors(target: Path) -> Iterator[None]:
             raise BundleError(
                 "this path exists already", where=str(target), remedy="remove it, or give another name with -o"
             ) from error
-        what, remedy = "the bundle cannot be written", "name another place with -o"
-        raise files.write_error(what, error, where=target, remedy=remedy, kind=BundleError) from error
+        raise files.write_error(
+            "the bundle cannot be written", error, where=target, remedy="name another place with -o", kind=BundleError
+        ) from error
