@@ -83,6 +83,30 @@ def test_seconds_that_nobody_looked_at_are_gaps(tmp_path):
     assert window.gaps == (Span(begin=START + 30, end=START + 50),)
 
 
+def test_seconds_in_which_the_host_was_not_read_are_gaps_of_its_own(tmp_path):
+    def tell(number):
+        return Second({WORKING: 1}, host={} if 20 <= number < 50 or 70 <= number < 73 else {"host_user_cpu": 0.5})
+
+    _, window, _ = read(make_archive(tmp_path / "a", 100, tell))
+    assert (window.gaps, window.host_gaps) == ((), (Span(begin=START + 20, end=START + 50),))
+    _, window, _ = read(tmp_path / "a", begin=START + 30, end=START + 40)
+    assert window.host_gaps == (Span(begin=START + 30, end=START + 40),)
+
+
+def test_an_archive_without_a_host_has_no_gaps_in_it(tmp_path):
+    _, window, _ = read(make_archive(tmp_path / "a", 30, lambda _: Second({WORKING: 1})))
+    assert window.host_gaps == ()
+
+
+def test_minutes_in_which_the_host_was_not_read_are_gaps_of_long_windows(tmp_path):
+    def tell(number):
+        return Second({WORKING: 1}, host={} if 600 <= number < 1200 else {"host_user_cpu": 0.5})
+
+    _, window, _ = read(make_archive(tmp_path / "a", LONG, tell))
+    assert (window.unit, window.gaps) == (60, ())
+    assert window.host_gaps == (Span(begin=START + 600, end=START + 1200),)
+
+
 def test_a_recorder_goes_on_with_an_archive_that_is_there(tmp_path):
     make_archive(tmp_path / "a", 30, lambda _: Second({WORKING: 1}))
     _, window, _ = read(make_archive(tmp_path / "a", 30, lambda _: Second({WORKING: 2}), begin=START + 60))

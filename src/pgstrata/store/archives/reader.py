@@ -36,6 +36,7 @@ from pgstrata.model.association import ArchiveSeries
 from pgstrata.model.incidents import LoadStep
 from pgstrata.model.query_plans import SeenPlan
 from pgstrata.ports.recording import RecordedSecond
+from pgstrata.store.archives.gaps import read_gaps, read_host_gaps
 from pgstrata.store.archives.plans import read_plans
 from pgstrata.store.archives.plausible import LATEST, check_count, check_number, take, too_many
 from pgstrata.store.archives.recorded import USES, read_recorded
@@ -47,8 +48,6 @@ from pgstrata.store.archives.tables import ArchiveTable, read_table
 MOST_CELLS: Final = 240
 MOST_DETAILED: Final = 2 * 3600
 """Seconds of a window from which on it is read by the minute."""
-LONGEST_PAUSE: Final = 5
-"""Seconds without a look from which on they are a gap."""
 _MINUTE: Final = 60
 _LONGEST_TEXT: Final = 1000
 _MOST_TEXTS: Final = 200_000
@@ -146,7 +145,8 @@ class ArchiveReader:
             horizons=read.horizons(),
             plans=read.plans(),
             events=read.events(),
-            gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
+            gaps=read_gaps(self._connection, size, Span(begin=begin, end=span.end)),
+            host_gaps=read_host_gaps(self._connection, size, Span(begin=begin, end=span.end)),
         )
 
     def recorded(self, window: ArchiveWindow) -> tuple[RecordedSecond, ...]:
@@ -383,16 +383,4 @@ class _Read:
             ArchiveEvent(moment=moment, kind=EventKind(kind), detail=detail, times=check_count(times, "events"))
             for moment, kind, detail, times in take(self._rows(query), "events")
             if kind in known
-        )
-
-    def gaps(self, longest: int, unit: int) -> tuple[Span, ...]:
-        """Stretches of the window without a look."""
-        query = (
-            "SELECT before, moment FROM (SELECT moment, lag(moment, 1, :begin - 1) OVER (ORDER BY moment) AS before "
-            "FROM (SELECT moment FROM look_{size} WHERE moment >= :begin AND moment < :end UNION SELECT :end)) "
-            f"WHERE moment - before > {longest + unit - 1} ORDER BY 1"
-        )
-        return tuple(
-            Span(begin=max(self.span.begin, before + unit), end=moment)
-            for before, moment in take(self._rows(query), "gaps")
         )
