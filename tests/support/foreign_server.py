@@ -53,7 +53,9 @@ def foreign_server(folder, *, port, listen="", options="", level="embedded", far
         "environ": environ,
         "folder": folder,
         "port": port,
-        "restart": partial(run, build.program("pg_ctl"), "-D", data, "-w", "-m", "fast", "-l", folder / "log", "restart"),
+        "restart": partial(
+            run, build.program("pg_ctl"), "-D", data, "-w", "-m", "fast", "-l", folder / "log", "restart"
+        ),
         "pid": int((data / "postmaster.pid").read_text().split()[0]),
     }
     run(build.program("pg_ctl"), "-D", data, "-w", "-m", "immediate", "stop")
