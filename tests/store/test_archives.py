@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -71,6 +72,21 @@ def test_cells_hold_the_same_sums_whatever_their_number(tmp_path):
     sums = [sum(read(folder, most=most)[1].sessions[WORKING]) for most in (1, 7, 240, 1000)]
     assert len(set(sums)) == 1
     assert [sum(read(folder, most=most)[1].looks) for most in (1, 7, 240)] == [601] * 3
+
+
+def test_courses_are_a_window_without_what_is_counted_over_all_of_it(tmp_path):
+    def tell(number):
+        return Second({WORKING: number % 5}, blocked=behind(WAITING), host={"host_user_cpu": float(number)})
+
+    folder = make_archive(tmp_path / "a", 601, tell, uses=lambda _: {"select": use(100, 0.5)})
+    with ArchiveReader.open(folder) as reader:
+        facts = reader.facts()
+        window, courses = (read(facts.span, facts, most=50) for read in (reader.window, reader.courses))
+    assert window.statements
+    assert window.blocked
+    assert window.events
+    bare = {"blocked": {}, "statements": {}, "counted": None, "transactions": 0.0, "events": ()}
+    assert courses == replace(window, **bare)
 
 
 def test_seconds_that_nobody_looked_at_are_gaps(tmp_path):
