@@ -6,7 +6,10 @@ needs no server is measured.
 
 from __future__ import annotations
 
+import json
 import os
+import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -16,21 +19,15 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 from figures import Figure
+from recorded_day import BEGIN, DAY, HOUR, make_hours, make_slow
 
-from pgstrata.app.explain import load_explanation
 from pgstrata.app.machine import open_machine
-from pgstrata.model.archive import SessionClass, SessionsLook
-from pgstrata.store.archives.thinning import Keep
-from pgstrata.store.archives.writer import ArchiveWriter
 
 SESSIONS = 100
 SECONDS = int(os.environ.get("SECONDS_RECORDED") or 120)
 WARM = 15
 RATE = 300
-DAY = 86_400
-BEGIN = 1_795_651_200
 _TICKS = os.sysconf("SC_CLK_TCK")
 _MEGABYTE = 1 << 20
 
@@ -41,7 +38,7 @@ def measure_recorder() -> Iterator[Figure]:
     if dsn:
         yield from _measure_live(dsn)
     with tempfile.TemporaryDirectory(prefix="pgstrata-") as folder:
-        yield from _measure_day(Path(folder) / "archive")
+        yield from _measure_day(Path(folder))
 
 
 def _measure_live(dsn: str) -> Iterator[Figure]:
@@ -70,32 +67,28 @@ def _measure_live(dsn: str) -> Iterator[Figure]:
 
 
 def _measure_day(folder: Path) -> Iterator[Figure]:
-    """200 sessions in some forty classes each second for a day, and its second half explained by the first."""
-    draws = np.random.default_rng(1)
-    classes = [
-        SessionClass(
-            kind="client backend", database="shop", role="clerk", application=f"app{number % 5}", state="active",
-            wait_type="" if number % 3 else "IO", event="" if number % 3 else "DataFileRead", statement=f"q{number}",
-        )
-        for number in range(80)
-    ]  # fmt: skip
-    writer = ArchiveWriter.open(folder, Keep())
-    for number in range(DAY):
-        chosen = draws.choice(len(classes), 40, replace=False)
-        counts = {classes[place]: 5 for place in chosen}
-        writer.add_look(BEGIN + number, SessionsLook(counts=counts, blocked={}))
-        writer.add_server(BEGIN + number, 1.0, {"commits": float(draws.normal(1000, 50))})
-        if number % 600 == 0:
-            writer.flush(BEGIN + number)
-    writer.flush(BEGIN + DAY)
-    writer.tidy(BEGIN + DAY)
-    writer.close()
-    begun = time.perf_counter()
-    load_explanation(folder, f"@{BEGIN + DAY // 2}", None, None)
-    yield Figure(name="explain_day", value=time.perf_counter() - begun, goal=3, unit="s", notes=["12 h against 2 h"])
-    begun = time.perf_counter()
-    load_explanation(folder, f"@{BEGIN + 46_000}", f"@{BEGIN + 47_140}", f"@{BEGIN}..@{BEGIN + 46_000}")
-    yield Figure(name="explain_19_minutes", value=time.perf_counter() - begun, goal=3, unit="s")
+    """CPU seconds of the whole command, also for what of the host changed before the load did and what after it."""
+    make_hours(folder / "usual")
+    for name, begin, end in (("explain_day", 4 * HOUR, DAY), ("explain_hour", 20 * HOUR, 21 * HOUR)):
+        archive = folder / name
+        shutil.copytree(folder / "usual", archive)
+        make_slow(archive, begin, end)
+        windows = ("--from", f"@{BEGIN + begin}", "--to", f"@{BEGIN + end}", "--against", f"@{BEGIN}..@{BEGIN + begin}")
+        words = (sys.executable, "-m", "pgstrata", "explain", str(archive), *windows, "--json")
+        before = _children_seconds()
+        done = subprocess.run(words, capture_output=True, check=True)
+        seconds = _children_seconds() - before
+        found = json.loads(done.stdout)
+        if found["outcome"] != "incident" or not found["leads"]:
+            raise SystemExit(f"{name}: it did not find what it has to explain")
+        notes = [f"{(end - begin) // HOUR} h against {begin // HOUR} h, {len(found['leads'])} leads"]
+        yield Figure(name=name, value=seconds, goal=3, unit="s", notes=notes)
+
+
+def _children_seconds() -> float:
+    """CPU of processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _children(pid: int) -> tuple[int, ...]:

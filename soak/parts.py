@@ -71,6 +71,7 @@ PARTS: Final[Mapping[str, Part]] = {
         title="the same users destroy files of root's where pgstrata does not defend itself",
         argv=_script("attacks.py", "--minutes", "3", "--version", "f0a1170^"),
     ),
+    "grafana": _tests("grafana", "a real Prometheus reads a recorder and answers each query of the dashboard"),
     "secrets": _tests("secrets", "a password in every form of a connection string is seen nowhere else"),
     "touches": _tests("touches", "nothing that root does is in folders of others, whenever it is killed"),
     "bisect-compiled": Part(

@@ -310,6 +310,22 @@ def test_only_counters_are_taken_as_rates():
         assert expression.count("_total") == len(re.findall(r"(?:rate|increase)\(pgstrata_\w+_total", expression))
 
 
+def test_an_import_of_the_dashboard_asks_only_for_the_data_source():
+    dashboard = json.loads((ROOT / "docs/grafana/pgstrata.json").read_text())
+    assert dashboard["uid"]
+    assert dashboard["title"]
+    assert isinstance(dashboard["schemaVersion"], int)
+    assert not {"id", "__inputs", "__requires"} & dashboard.keys(), "what only an exported one has"
+    variables = dashboard["templating"]["list"]
+    assert [each["type"] for each in variables] == ["datasource", "query"]
+    assert variables[0]["query"] == "prometheus"
+    asking = [*variables[1:], *dashboard["annotations"]["list"], *dashboard["panels"]]
+    asking += [target for panel in dashboard["panels"] for target in panel["targets"]]
+    assert {json.dumps(each["datasource"]) for each in asking} == {'{"type": "prometheus", "uid": "${datasource}"}'}
+    for each in variables:
+        assert {"text", "value"} <= each.get("current", {"text": "", "value": ""}).keys()
+
+
 def test_panels_of_the_dashboard_do_not_overlap():
     panels = json.loads((ROOT / "docs/grafana/pgstrata.json").read_text())["panels"]
     cells = []

@@ -258,6 +258,23 @@ def test_another_machine_is_not_asked_each_second_for_a_log_that_cannot_be_read(
     assert line.told == []
 
 
+def test_what_ssh_said_last_is_why_a_connection_was_lost(monkeypatch):
+    line = Line(monkeypatch)
+    feed = line.feed()
+    words = ("Welcome", "Connection to db1 closed\x1b[2J by remote host.")
+
+    def fail(paths):
+        raise HostLostError("the shell has ended", details=words)
+
+    monkeypatch.setattr(line, "read_files", fail, raising=False)
+    feed._ended = Waits(feed, [lambda: None])
+    events = list(feed.read(5).events)
+    feed._thread.join(timeout=60)
+    (event,) = (*events, *feed.read(5).events)
+    assert event.detail == "host: Connection to db1 closed\ufffd[2J by remote host"
+    assert line.told[0].startswith("the connection to ssh:db1 was lost: Connection to db1 closed\ufffd[2J by remote")
+
+
 def test_an_unforeseen_error_of_the_thread_is_told_as_a_lost_connection(monkeypatch):
     line = Line(monkeypatch)
     feed = line.feed()

@@ -2,13 +2,11 @@
 
 import json
 import os
-import pwd
 import shutil
 import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +16,7 @@ import pytest
 import brisk
 import guard_book
 import program
+from foreign_server import foreign_server
 from working_folder import working_folder
 
 READING = ("show", "plan", "reparse", "report", "gate", "explain", "window")
@@ -148,54 +147,3 @@ def counting_server(shared_root):
     options = "-c shared_preload_libraries=pg_stat_statements"
     with foreign_server(shared_root / "counting", port=15432, options=options) as server:
         yield server
-
-
-@contextmanager
-def foreign_server(folder, *, port, listen="", options="", level="embedded"):
-    """Started and stopped as the user that owns the folder."""
-    from pgstrata.app.machine import open_machine
-
-    with open_machine(print) as machine:
-        (build,) = machine.servers.fetch((level,))
-    folder.mkdir()
-    user = None
-    if os.getuid() == 0:
-        user = "postgres" if _known("postgres") else "nobody"
-        shutil.chown(folder, user)
-    password = folder / "pw"
-    password.write_text("canary-pw-7391\n")
-    password.chmod(0o644)
-
-    environ = {**os.environ, **build.process_environment}
-
-    def run(*argv):
-        subprocess.run(
-            argv, check=True, cwd="/", user=user, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-
-    data = folder / "data"
-    run(build.program("initdb"), "-D", data, "-U", "boss", "-A", "scram-sha-256", f"--pwfile={password}", "--no-sync")
-    if "ssl=on" in options:
-        names = ("-keyout", data / "server.key", "-out", data / "server.crt")
-        run("openssl", "req", "-new", "-x509", "-nodes", "-subj", "/CN=localhost", "-newkey", "rsa:2048", *names)
-    options += f" -c listen_addresses='{listen}' -c unix_socket_directories={folder} -c port={port} -c fsync=off"
-    # no checkpoint but those that somebody asks for
-    options += " -c checkpoint_timeout=1d"
-    run(build.program("pg_ctl"), "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
-    yield {
-        "dsn": f"host={folder} port={port} user=boss password=canary-pw-7391 dbname=postgres",
-        "psql": build.program("psql"),
-        "environ": environ,
-        "folder": folder,
-        "port": port,
-        "pid": int((data / "postmaster.pid").read_text().split()[0]),
-    }
-    run(build.program("pg_ctl"), "-D", data, "-w", "-m", "immediate", "stop")
-
-
-def _known(name):
-    try:
-        pwd.getpwnam(name)
-    except KeyError:
-        return False
-    return True

@@ -192,6 +192,18 @@ def test_a_restart_a_reset_and_the_reason_of_a_gap_limit_the_answer():
     assert len(json.loads(profile_json(alone))["warnings"]) == 5
 
 
+def test_gaps_in_what_is_known_of_the_host_are_told_unless_nothing_was_recorded_in_them():
+    value = window(
+        {CPU: [2, 3] * 60}, [100.0, 104.0] * 60, gaps=(Span(begin=BEGIN + 20, end=BEGIN + 50),),
+        host_gaps=(Span(begin=BEGIN + 20, end=BEGIN + 52), Span(begin=BEGIN + 70, end=BEGIN + 90)),
+    )  # fmt: skip
+    before = window({CPU: [2, 3] * 60}, [100.0, 104.0] * 60, begin=BEGIN - 120)
+    found = explained(value, before)
+    said = words(found)
+    assert "the window has 1 gap in what is known of the server's host and log: " in said
+    assert json.loads(explanation_json(found))["window"]["host_gaps"][1] == [BEGIN + 70, BEGIN + 90]
+
+
 def test_nothing_is_said_of_windows_to_which_nothing_happened():
     said = words(made((2, 2), (100, 100)))
     assert not any(text in said for text in ("gap", "restarted", "dropped", "reset", "was cut"))

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -73,6 +74,21 @@ def test_cells_hold_the_same_sums_whatever_their_number(tmp_path):
     assert [sum(read(folder, most=most)[1].looks) for most in (1, 7, 240)] == [601] * 3
 
 
+def test_courses_are_a_window_without_what_is_counted_over_all_of_it(tmp_path):
+    def tell(number):
+        return Second({WORKING: number % 5}, blocked=behind(WAITING), host={"host_user_cpu": float(number)})
+
+    folder = make_archive(tmp_path / "a", 601, tell, uses=lambda _: {"select": use(100, 0.5)})
+    with ArchiveReader.open(folder) as reader:
+        facts = reader.facts()
+        window, courses = (read(facts.span, facts, most=50) for read in (reader.window, reader.courses))
+    assert window.statements
+    assert window.blocked
+    assert window.events
+    bare = {"blocked": {}, "statements": {}, "counted": None, "transactions": 0.0, "events": ()}
+    assert courses == replace(window, **bare)
+
+
 def test_seconds_that_nobody_looked_at_are_gaps(tmp_path):
     def tell(number):
         return Second(None if 20 <= number < 50 or number == 70 else {WORKING: 1})
@@ -81,6 +97,30 @@ def test_seconds_that_nobody_looked_at_are_gaps(tmp_path):
     assert window.gaps == (Span(begin=START + 20, end=START + 50),)
     _, window, _ = read(tmp_path / "a", begin=START + 30, end=START + 80)
     assert window.gaps == (Span(begin=START + 30, end=START + 50),)
+
+
+def test_seconds_in_which_the_host_was_not_read_are_gaps_of_its_own(tmp_path):
+    def tell(number):
+        return Second({WORKING: 1}, host={} if 20 <= number < 50 or 70 <= number < 73 else {"host_user_cpu": 0.5})
+
+    _, window, _ = read(make_archive(tmp_path / "a", 100, tell))
+    assert (window.gaps, window.host_gaps) == ((), (Span(begin=START + 20, end=START + 50),))
+    _, window, _ = read(tmp_path / "a", begin=START + 30, end=START + 40)
+    assert window.host_gaps == (Span(begin=START + 30, end=START + 40),)
+
+
+def test_an_archive_without_a_host_has_no_gaps_in_it(tmp_path):
+    _, window, _ = read(make_archive(tmp_path / "a", 30, lambda _: Second({WORKING: 1})))
+    assert window.host_gaps == ()
+
+
+def test_minutes_in_which_the_host_was_not_read_are_gaps_of_long_windows(tmp_path):
+    def tell(number):
+        return Second({WORKING: 1}, host={} if 600 <= number < 1200 else {"host_user_cpu": 0.5})
+
+    _, window, _ = read(make_archive(tmp_path / "a", LONG, tell))
+    assert (window.unit, window.gaps) == (60, ())
+    assert window.host_gaps == (Span(begin=START + 600, end=START + 1200),)
 
 
 def test_a_recorder_goes_on_with_an_archive_that_is_there(tmp_path):

@@ -6,6 +6,7 @@ The namespaces share files, users and processes with this machine, and have noth
 import fcntl
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -97,6 +98,14 @@ class FarHost:
             if self.sshd.poll() is not None or time.monotonic() > deadline:
                 raise RigImpossibleError((self.folder / "sshd.log").read_text())
             time.sleep(0.02)
+
+    def hang_up(self):
+        """End the sshd and its sessions, and nothing else of the machine; `start` begins it again."""
+        sessions = Path(f"/proc/{self.sshd.pid}/task/{self.sshd.pid}/children").read_text().split()
+        self.sshd.kill()
+        self.sshd.wait(10)
+        for pid in sessions:
+            os.kill(int(pid), signal.SIGKILL)
 
     def stop(self):
         """End the sshd and whatever else runs in the namespace."""

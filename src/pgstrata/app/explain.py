@@ -57,8 +57,8 @@ def explain_chosen(
     """
     value = require_looks(reader.window(chosen.window, facts))
     reference = require_looks(reader.window(chosen.comparison, facts))
-    around = reader.window(chosen.around, facts, most=_MOST_AROUND)
-    found = explain(value, reference, around, partial(reader.window, facts=facts, most=CELLS) if leads else None)
+    around = reader.courses(chosen.around, facts, most=_MOST_AROUND)
+    found = explain(value, reference, around, partial(reader.courses, facts=facts, most=CELLS) if leads else None)
     return Explained(archive=str(archive), facts=facts, chosen=chosen, explanation=found, texts=texts)
 
 

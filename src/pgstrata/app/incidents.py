@@ -62,7 +62,9 @@ def load_incidents(archive: Path, begin: str | None, end: str | None, *, rate: f
     with ArchiveReader.open(archive) as reader:
         facts = archive_facts(reader, archive)
         span, _ = choose_window(facts, begin, end)
-        drawn = require_looks(reader.window(span, facts, most=_MOST_DRAWN))
+        drawn = reader.courses(span, facts, most=_MOST_DRAWN)
+        if not any(drawn.looks):
+            require_looks(reader.window(span, facts))
         texts = reader.texts() if query_text else {}
         detected = detect(reader, facts, span, rate)
         explained = tuple(_explain(reader, archive, facts, detected, texts))

@@ -280,7 +280,8 @@ class ArchiveWindow:
     `counted` the seconds that they cover, None where nothing was counted, and `transactions` those committed in them.
     `blocked` are sums of sessions. `relations` are sums over `relations_counted` seconds, None where none were counted.
     `horizons` are, of each holder, the one at which it held back vacuum most, the one that held back most first.
-    `plans` are those that were seen in it, in order of time.
+    `plans` are those that were seen in it, in order of time. In `gaps` nobody looked at the sessions, in `host_gaps` at
+    the host.
     """
 
     span: Span
@@ -299,6 +300,7 @@ class ArchiveWindow:
     plans: tuple[SeenPlan, ...] = ()
     events: tuple[ArchiveEvent, ...] = ()
     gaps: tuple[Span, ...] = ()
+    host_gaps: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,8 +127,8 @@ class RelationChange:
 class WindowFacts:
     """How well a window is known: `seen` is the share of its seconds that were looked at, read in steps of `unit`.
 
-    An environment of a study is a window with its `name`, the `label` that sentences call it by, and so many `runs`;
-    its span is no time.
+    In `gaps` nobody looked at the sessions, in `host_gaps` at the host. An environment of a study is a window with its
+    `name`, the `label` that sentences call it by, and so many `runs`; its span is no time.
     """
 
     span: Span
@@ -137,6 +137,7 @@ class WindowFacts:
     gaps: tuple[Span, ...]
     events: tuple[ArchiveEvent, ...]
     unit: int
+    host_gaps: tuple[Span, ...] = ()
     name: str = ""
     label: str = ""
     runs: int = 0

@@ -14,15 +14,17 @@ from pgstrata.collectors.live.group import MOUNTS, find_group
 from pgstrata.collectors.live.host import FILES, STATUSES, HostReader, find_contained
 from pgstrata.collectors.live.log import LogPlace
 from pgstrata.collectors.live.logged_plans import LoggedPlan
-from pgstrata.errors import HostNotFitError, PgstrataError
+from pgstrata.errors import HostLostError, HostNotFitError, PgstrataError
 from pgstrata.model.archive import ArchiveEvent, EventKind
 from pgstrata.ports.host import Host
+from pgstrata.units import printable, shorten
 
 _LONGEST_WAIT: Final = 60.0
 """Seconds between two attempts to reach the host again."""
 _GRACE: Final = 5.0
 """Seconds that the end of a connection may take."""
 _MOST_PLANS: Final = 200
+_LONGEST_WORDS: Final = 200
 _FRESH: Final = 3
 """Seconds for which what another machine said may stand for the present second."""
 
@@ -228,7 +230,7 @@ class RemoteHostFeed:
                 wait = 1.0
             except Exception as error:  # noqa: BLE001 - an error that ended the thread would never be told
                 if self._feed is not None:
-                    self._note_loss(error.what if isinstance(error, PgstrataError) else str(error))
+                    self._note_loss(_say_why(error))
                 wait = min(_LONGEST_WAIT, 2 * wait)
         self._stack.close()
 
@@ -251,6 +253,13 @@ class RemoteHostFeed:
         with suppress(PgstrataError, OSError):
             self._stack.close()
         self._tell(f"the connection to {self.name} was lost: {why}; its counters are missing until it is back")
+
+
+def _say_why(error: Exception) -> str:
+    """Why a look failed; of a lost connection ssh's own last words, where it said something."""
+    if isinstance(error, HostLostError) and error.details:
+        return shorten(printable(error.details[-1]), _LONGEST_WORDS).rstrip(".")
+    return error.what if isinstance(error, PgstrataError) else str(error)
 
 
 def require_host(feed: HostFeed, backend: int) -> None:

@@ -135,6 +135,7 @@ def window_facts(window: ArchiveWindow) -> WindowFacts:
         seen=min(1.0, sum(window.looks) / max(1, window.span.seconds)),
         looks=sum(window.looks),
         gaps=window.gaps,
+        host_gaps=window.host_gaps,
         events=window.events,
         unit=window.unit,
     )

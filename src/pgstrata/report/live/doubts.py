@@ -59,9 +59,13 @@ def clip_doubts(facts: ArchiveFacts, name: str, *, clipped: bool) -> Iterator[st
 def window_doubts(name: str, window: WindowFacts) -> Iterator[str]:
     """How completely a window was recorded, and what happened in it that limits what is known of it."""
     if window.gaps:
-        gaps = ", ".join(f"{say_window(gap)}{_why(gap, window.events)}" for gap in window.gaps[:_MOST])
-        more = f" and {len(window.gaps) - _MOST} more" if len(window.gaps) > _MOST else ""
-        yield f"the {name} has {render_count(len(window.gaps), 'gap')} in the recording: {gaps}{more}"
+        found = render_count(len(window.gaps), "gap")
+        yield f"the {name} has {found} in the recording: {_say_gaps(window.gaps, window.events)}"
+    if unread := [gap for gap in window.host_gaps if not _is_within(gap, window.gaps)]:
+        yield (
+            f"the {name} has {render_count(len(unread), 'gap')} in what is known of the server's host and log: "
+            f"{_say_gaps(unread, window.events)}"
+        )
     if window.unit > 1:
         yield f"the {name} was read from sums of minutes, not from seconds"
     if restarts := _of(window, EventKind.RESTARTED):
@@ -79,6 +83,17 @@ def window_doubts(name: str, window: WindowFacts) -> Iterator[str]:
             f"pg_stat_statements dropped entries in {render_count(len(dropped), 'interval')} of the {name}, so some "
             "calls are missing: raise pg_stat_statements.max if that goes on"
         )
+
+
+def _say_gaps(gaps: Sequence[Span], events: Sequence[ArchiveEvent]) -> str:
+    """When the first of them were, and why."""
+    said = ", ".join(f"{say_window(gap)}{_why(gap, events)}" for gap in gaps[:_MOST])
+    return f"{said} and {len(gaps) - _MOST} more" if len(gaps) > _MOST else said
+
+
+def _is_within(gap: Span, others: Sequence[Span]) -> bool:
+    """Whether it is in another one, up to the seconds in which a connection is made."""
+    return any(other.begin - _NEAR <= gap.begin and gap.end <= other.end + _NEAR for other in others)
 
 
 def _clock(events: Sequence[ArchiveEvent]) -> str:

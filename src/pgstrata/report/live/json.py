@@ -70,6 +70,7 @@ def window_json(window: WindowFacts) -> Mapping[str, Any]:
     return {
         **pick_fields(window, "begin=span.begin end=span.end seen looks unit"),
         "gaps": [[gap.begin, gap.end] for gap in window.gaps],
+        "host_gaps": [[gap.begin, gap.end] for gap in window.host_gaps],
         "events": [pick_fields(event, "moment kind detail times") for event in window.events],
     }
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +36,7 @@ from pgstrata.model.association import ArchiveSeries
 from pgstrata.model.incidents import LoadStep
 from pgstrata.model.query_plans import SeenPlan
 from pgstrata.ports.recording import RecordedSecond
+from pgstrata.store.archives.gaps import read_gaps, read_host_gaps
 from pgstrata.store.archives.plans import read_plans
 from pgstrata.store.archives.plausible import LATEST, check_count, check_number, take, too_many
 from pgstrata.store.archives.recorded import USES, read_recorded
@@ -47,8 +48,6 @@ from pgstrata.store.archives.tables import ArchiveTable, read_table
 MOST_CELLS: Final = 240
 MOST_DETAILED: Final = 2 * 3600
 """Seconds of a window from which on it is read by the minute."""
-LONGEST_PAUSE: Final = 5
-"""Seconds without a look from which on they are a gap."""
 _MINUTE: Final = 60
 _LONGEST_TEXT: Final = 1000
 _MOST_TEXTS: Final = 200_000
@@ -119,24 +118,13 @@ class ArchiveReader:
             facts: of the archive.
             most: cells at most.
         """
-        coarse = span.seconds > MOST_DETAILED or span.begin < facts.detailed_since
-        size, unit = (COARSE, _MINUTE) if coarse else (DETAILED, 1)
-        begin = span.begin // unit * unit
-        cell = unit * max(1, math.ceil((span.end - begin) / unit / most))
-        number = max(1, math.ceil((span.end - begin) / cell))
-        read = _Read(self._connection, size, Span(begin=begin, end=begin + number * cell), cell, number, span.end)
+        window = self.courses(span, facts, most=most)
+        size, within = COARSE if window.unit > 1 else DETAILED, Span(begin=window.span.begin, end=span.end)
+        read = _Read(self._connection, size, within, window.cell, len(window.looks), span.end)
         uses, counted, transactions = read.statements()
-        looks, sessions = read.looks(), read.sessions()
-        if any(count and not looks[place] for counts in sessions.values() for place, count in enumerate(counts)):
-            raise ImplausibleError("sessions are recorded for a moment without a look at them")
         relations, relations_counted = read.relations()
-        return ArchiveWindow(
-            span=Span(begin=begin, end=-(-span.end // unit) * unit),
-            unit=unit,
-            cell=cell,
-            looks=looks,
-            sessions=sessions,
-            rates=read.all_rates(),
+        return replace(
+            window,
             blocked=read.blocked(),
             statements=uses,
             counted=counted,
@@ -146,8 +134,23 @@ class ArchiveReader:
             horizons=read.horizons(),
             plans=read.plans(),
             events=read.events(),
-            gaps=read.gaps(LONGEST_PAUSE if size == DETAILED else 2 * _MINUTE, unit),
+            gaps=read_gaps(self._connection, size, within),
+            host_gaps=read_host_gaps(self._connection, size, within),
         )
+
+    def courses(self, span: Span, facts: ArchiveFacts, *, most: int = MOST_CELLS) -> ArchiveWindow:
+        """The same with nothing but what there is by cell: looks, sessions and rates."""
+        coarse = span.seconds > MOST_DETAILED or span.begin < facts.detailed_since
+        size, unit = (COARSE, _MINUTE) if coarse else (DETAILED, 1)
+        begin = span.begin // unit * unit
+        cell = unit * max(1, math.ceil((span.end - begin) / unit / most))
+        number = max(1, math.ceil((span.end - begin) / cell))
+        read = _Read(self._connection, size, Span(begin=begin, end=begin + number * cell), cell, number, span.end)
+        looks, sessions = read.looks(), read.sessions()
+        if any(count and not looks[place] for counts in sessions.values() for place, count in enumerate(counts)):
+            raise ImplausibleError("sessions are recorded for a moment without a look at them")
+        whole = Span(begin=begin, end=-(-span.end // unit) * unit)
+        return ArchiveWindow(span=whole, unit=unit, cell=cell, looks=looks, sessions=sessions, rates=read.all_rates())
 
     def recorded(self, window: ArchiveWindow) -> tuple[RecordedSecond, ...]:
         """What is known of each second of a window that was read in cells of a second."""
@@ -300,12 +303,13 @@ class _Read:
         """Sums of all intervals whose middle is in the window, the seconds that they cover, transactions in these."""
         ends = "sum(i.seconds), min(i.moment - i.seconds), max(i.moment)"
         ((seconds, first, last),) = self._rows(f"SELECT {ends} FROM statement_interval i WHERE {_INSIDE}")
-        sums = ", ".join(f"sum(u.{name})" for name in USES)
         for each in filter(None, (seconds, first, last)):
             check_number(each, "length of an interval")
+        summed = ", ".join(f"sum(u.{name}) AS {name}" for name in USES)
         query = (
-            f"SELECT s.key, {sums} FROM statement_interval i JOIN statement_use u ON u.moment = i.moment "
-            f"JOIN statement s ON s.id = u.statement WHERE {_INSIDE} GROUP BY 1"
+            f"SELECT s.key, {', '.join(f'u.{name}' for name in USES)} FROM "
+            f"(SELECT u.statement, {summed} FROM statement_interval i JOIN statement_use u ON u.moment = i.moment "
+            f"WHERE {_INSIDE} GROUP BY 1) u JOIN statement s ON s.id = u.statement"
         )
         uses = {
             key: StatementUse(calls=calls, seconds=spent, rows=rows, blocks_hit=hit, blocks_read=read, wal_bytes=wal)
@@ -343,12 +347,13 @@ class _Read:
     def relations(self) -> tuple[Mapping[Relation, RelationUse], float | None]:
         """Sums of all intervals whose middle is in the window, and the seconds that they cover."""
         ((seconds,),) = self._rows(f"SELECT sum(i.seconds) FROM relation_interval i WHERE {_INSIDE}")
-        sums = ", ".join(
-            f"sum(u.{name})" if name in RELATION_COUNTERS else f"max(u.{name})" for name in RELATION_FIELDS
+        summed = ", ".join(
+            f"{'sum' if name in RELATION_COUNTERS else 'max'}(u.{name}) AS {name}" for name in RELATION_FIELDS
         )
         query = (
-            f"SELECT r.name, r.on_table, {sums} FROM relation_interval i JOIN relation_use u ON u.moment = i.moment "
-            f"JOIN relation r ON r.id = u.relation WHERE {_INSIDE} GROUP BY 1, 2"
+            f"SELECT r.name, r.on_table, {', '.join(f'u.{name}' for name in RELATION_FIELDS)} FROM "
+            f"(SELECT u.relation, {summed} FROM relation_interval i JOIN relation_use u ON u.moment = i.moment "
+            f"WHERE {_INSIDE} GROUP BY 1) u JOIN relation r ON r.id = u.relation"
         )
         uses = {}
         for name, table, *values in take(self._rows(query), "tables and indexes"):
@@ -383,16 +388,4 @@ class _Read:
             ArchiveEvent(moment=moment, kind=EventKind(kind), detail=detail, times=check_count(times, "events"))
             for moment, kind, detail, times in take(self._rows(query), "events")
             if kind in known
-        )
-
-    def gaps(self, longest: int, unit: int) -> tuple[Span, ...]:
-        """Stretches of the window without a look."""
-        query = (
-            "SELECT before, moment FROM (SELECT moment, lag(moment, 1, :begin - 1) OVER (ORDER BY moment) AS before "
-            "FROM (SELECT moment FROM look_{size} WHERE moment >= :begin AND moment < :end UNION SELECT :end)) "
-            f"WHERE moment - before > {longest + unit - 1} ORDER BY 1"
-        )
-        return tuple(
-            Span(begin=max(self.span.begin, before + unit), end=moment)
-            for before, moment in take(self._rows(query), "gaps")
         )
