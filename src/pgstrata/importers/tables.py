@@ -34,6 +34,12 @@ def read_long(text: str, terms: ReadingTerms) -> Contents:
     if not table.names:
         return contents_of((), table.wrong)
     metrics = _find_metrics(table, terms.metrics)
+    if not metrics and any(to_number(name) is not None for name in table.names):
+        raise UsageError(
+            "the first line has numbers where the names of columns are expected",
+            where="--columns",
+            remedy="name the columns, such as --columns kernel,clients,tps (- skips one)",
+        )
     if not metrics:
         listed = ", ".join(table.names[:_MOST_NAMES])
         raise UsageError(
