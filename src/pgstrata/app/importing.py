@@ -82,6 +82,7 @@ class _Gathered:
     refused: list[UsageError] = field(default_factory=list)
     """Of files that the user did not name; these are left out if others have results."""
     suggested: str = ""
+    history: bool = False
     size: int = 0
 
 
@@ -101,7 +102,7 @@ def import_results(task: ImportTask) -> Imported:
         _gather(gathered, each, levels, logs.get(each.relative, ()), task)
     if not gathered.placed:
         _refuse_nothing(task, chosen, unfit, gathered)
-    assembled = assemble(gathered.placed, task.question, gathered.suggested, history=kind.history)
+    assembled = assemble(gathered.placed, task.question, gathered.suggested, history=gathered.history)
     rows = sum(len(each.measurements) for each in assembled.observations)
     if rows > MOST_ROWS:
         raise UsageError(
@@ -121,7 +122,6 @@ def _gather(
     gathered: _Gathered, found: _Found, levels: Mapping[str, str], logs: Sequence[_Found], task: ImportTask
 ) -> None:
     """Add the results of a file, and what gave none."""
-    kind = FORMATS[task.format]
     content = _read(found, gathered)
     if content is None:
         return
@@ -131,7 +131,7 @@ def _gather(
         gathered.left_out.append(LeftOut(file=found.relative, line=0, what=what))
         return
     try:
-        contents = kind.read(decode_text(content), task.terms)
+        contents = FORMATS[task.format].read(decode_text(content), task.terms)
     except UsageError as error:
         error.where = f"{found.path}: {error.where}" if error.where else str(found.path)
         if found.named:
@@ -140,6 +140,7 @@ def _gather(
         gathered.left_out.append(LeftOut(file=found.relative, line=0, what=error.what))
         return
     gathered.suggested = gathered.suggested or contents.compared
+    gathered.history |= contents.history
     gathered.lower |= contents.lower
     gathered.left_out += [
         LeftOut(file=found.relative, line=line, what=shorten_reason(what)) for line, what in contents.unusable
@@ -388,9 +389,8 @@ def _refuse_nothing(task: ImportTask, chosen: Sequence[object], unfit: Sequence[
     passed = tuple(f"{each.where}: {each.what}" for each in gathered.left_out[:5])
     if not chosen:
         what = f"none of {len(unfit):,} files fits the pattern" if unfit else "there are no files"
-        first = (f"the first of them: {unfit[0]}",) if unfit else ()
         raise UsageError(
-            what, where=where, details=(*first, *passed),
+            what, where=where, details=(*(f"the first of them: {each}" for each in unfit[:1]), *passed),
             remedy="compare the pattern with the paths of files below the folder",
         )  # fmt: skip
     raise UsageError(

@@ -47,7 +47,7 @@ def _contents(
 ) -> Contents:  # fmt: skip
     if not results and not unusable:
         unusable = ((0, "the file has no commits"),)
-    return Contents(results=tuple(results), unusable=tuple(unusable), compared="commit", lower=lower)
+    return Contents(results=tuple(results), unusable=tuple(unusable), compared="commit", lower=lower, history=True)
 
 
 def _entries(document: Any) -> Iterator[Mapping[str, Any]]:

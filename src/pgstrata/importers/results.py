@@ -59,6 +59,7 @@ class Contents:
 
     `compared` names the dimension that the format itself compares, such as commits; empty if it has none. `lower` are
     metrics of which the file says that lower values are better. `traceless`: the text has no run of the tool at all.
+    `history`: levels of `compared` have the order of time, such as commits.
     """
 
     results: tuple[Result, ...]
@@ -66,6 +67,7 @@ class Contents:
     compared: str = ""
     lower: frozenset[str] = frozenset()
     traceless: bool = False
+    history: bool = False
 
 
 def without_trace(name: str) -> Contents:
