@@ -37,6 +37,8 @@ NEWEST: Final = "newest"
 _TOOLS: Final = ("mmdebstrap", "mke2fs", "depmod", "dpkg", "ssh-keygen", PROGRAM)
 _TOOLS_OF_USERS: Final = ("fakeroot", "newuidmap")
 """What others than root need besides: mmdebstrap maps user ids, and files of the image are root's in it."""
+_HAS_IDS: Final = 'for file in /etc/subuid /etc/subgid; do grep -Eq "^($1|$(id -u)):" "$file" || exit 1; done'
+"""Whether a user has ids for files of a root file system; mmdebstrap reads these files alone (subuid(5))."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,11 +309,22 @@ class Builder:
         of_users = () if self.here.user == "root" else _TOOLS_OF_USERS
         if missing := find_missing(self.here, (*_TOOLS, *of_users, BUSYBOX)):
             raise missing_programs(missing, self.here.name, "making a virtual machine", apt_only=True)
+        if of_users and self.here.run(_shell(_HAS_IDS, self.here.user), check=False).code:
+            raise HostNotFitError(
+                f"the user {self.here.user} has no ids of its own for the files of a virtual machine",
+                where="/etc/subuid, /etc/subgid",
+                remedy="as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "
+                f"{self.here.user} (choose numbers that no other line has)",
+            )
         require_static(Path(BUSYBOX).read_bytes(), BUSYBOX)
 
     def _run(self, *argv: str, folder: Path | None = None) -> str:
         command = Command(argv=argv, folder=str(folder) if folder else "/", environment={"LC_ALL": "C"})
         return self.here.run(command, timeout=_LONG).text
+
+
+def _shell(script: str, *words: str) -> Command:
+    return Command(argv=("sh", "-c", script, "sh", *words), folder="/")
 
 
 @contextmanager
