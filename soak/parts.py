@@ -56,6 +56,7 @@ PARTS: Final[Mapping[str, Part]] = {
     "own-reboots": _tests("own-reboots", "a real machine with systemd, in QEMU, reboots itself through a whole study"),
     "vm-boots": _tests("vm-boots", "a virtual machine is made, booted into two kernels and made to panic"),
     "vm-plan": _tests("vm-plan", "a virtual machine boots two kernels through a plan; it and pgstrata are killed"),
+    "vm-kills": _tests("vm-kills", "pgstrata is killed ten times around emulated boots of a virtual machine"),
     "bundles": _tests("bundles", "further kept studies show the same in a bundle"),
     "faults": Part(
         title="a thousand faults of disks, processes and servers",

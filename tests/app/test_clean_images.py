@@ -16,7 +16,7 @@ from pgstrata.app.vms import clean_images, show_disks, show_kernels
 from pgstrata.cli.vm import vm_app as app
 from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.hosts.local import LocalHost
-from pgstrata.vms.image import images_folder, list_images, making
+from pgstrata.vms.image import find_image, images_folder, list_images, making
 from pgstrata.vms.kernel_builds import find_built
 
 
@@ -37,7 +37,26 @@ def cache(tmp_path, monkeypatch):
 
 
 def names(cache):
-    return sorted(image.name for image in list_images(cache))
+    return list(list_images(cache))
+
+
+def test_damaged_images_and_kernels_are_listed_and_removed(cache):
+    (images_folder(cache) / "one" / "image.json").write_text("{")
+    (images_folder(cache) / "other" / "image.json").unlink()
+    folder = Path(cache, "kernels", "0123456789ab.00112233")
+    folder.mkdir(parents=True)
+    (folder / "kernel.json").write_text("[]")
+    listed = vm("list").output
+    assert "one  damaged  " in listed
+    assert "pgstrata vm build other makes it anew" in listed
+    assert "damaged: pgstrata vm clean removes it" in listed
+    with pytest.raises(HostNotFitError, match="the image one is damaged"):
+        find_image(cache, "one")
+    with pytest.raises(HostNotFitError, match="there is no image called two"):
+        find_image(cache, "two")
+    assert vm("clean", "one").output == "removed: one\n"
+    assert clean_images(()).removed == ("other", "kernel 0123456789ab.00112233")
+    assert names(cache) == []
 
 
 def test_built_kernels_are_listed_and_go_with_all_images_alone(cache):

@@ -97,6 +97,27 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_imported(task, m
     assert refused.value.remedy == "split the file"
 
 
+def test_a_file_that_is_no_such_table_is_named_and_the_others_are_imported(tmp_path):
+    folder = tmp_path / "history"
+    folder.mkdir()
+    (folder / "a.csv").write_text("time,commit,m\n2026-01-01,aaa0,10\n2026-01-02,aaa1,11\n")
+    odd = folder / "b.csv"
+    odd.write_text("15114239,15114239\n1,2\n")
+    task = ImportTask(
+        paths=(folder,), format="otava", pattern=None, terms=ReadingTerms(), question=ImportQuestion(),
+        output=tmp_path / "o.csv",
+    )  # fmt: skip
+    done = import_results(task)
+    assert len(done.assembled.observations) == 2
+    assert [(each.where, each.what) for each in done.left_out] == [("b.csv", "two columns are called 15114239")]
+    with pytest.raises(UsageError, match="two columns are called 15114239") as refused:
+        import_results(replace(task, paths=(odd,), output=tmp_path / "p.csv"))
+    assert refused.value.remedy == "write - for one that is not used"
+    (folder / "a.csv").unlink()
+    with pytest.raises(UsageError, match="two columns are called 15114239"):
+        import_results(replace(task, output=tmp_path / "p.csv"))
+
+
 @pytest.mark.parametrize(
     ("content", "what"),
     [

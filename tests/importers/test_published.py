@@ -27,7 +27,7 @@ def place(contents):
 
 def assembled(name, text, question=None, **terms):
     contents = read(name, text, **terms)
-    return assemble(place(contents), question or ImportQuestion(), contents.compared, history=FORMATS[name].history)
+    return assemble(place(contents), question or ImportQuestion(), contents.compared, history=contents.history)
 
 
 # ------------------------------------------------------------------------------------------------ pgbench
@@ -438,6 +438,9 @@ def test_commits_are_in_the_order_of_their_times_not_of_their_names():
     assert [each.target for each in assembled("commits", listed).observations] == ["f1", "a2", "c3"]
     history = "time,commit,tps\n2026-01-03,0a,1\n2026-01-01,ff,2\n2026-01-02,4b,3\n"
     assert [each.target for each in assembled("otava", history).observations] == ["ff", "4b", "0a"]
+    assert assembled("otava", history).history
+    machines = "time,commit,machine,tps\n2026-01-01,ff,b,2\n2026-01-02,ff,a,3\n"
+    assert not assembled("otava", machines, ImportQuestion(compared=("machine",))).history
 
 
 def test_one_document_in_each_line():

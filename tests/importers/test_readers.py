@@ -164,12 +164,31 @@ def test_histories_of_otava(file, compared, metrics):
     assert found.results[0].started.utcoffset() is not None
 
 
+def test_a_history_of_environments_compares_them_and_not_the_times_and_blocks_are_no_metric():
+    text = "time,environment,block,tps\n2026-01-01T00:00:00Z,a,1,10\n2026-01-01T00:01:00Z,b,1,11\n"
+    found = read("otava", text)
+    assert (found.compared, values(found, "tps")) == ("environment", [10, 11])
+    assert found.results[0].said == {"environment": "a", "block": "1"}
+    assert found.results[0].measurements == {"tps": 10}
+    assert not found.history
+    commits = read("otava", text.replace("block", "commit"))
+    assert (commits.compared, commits.history) == ("commit", True)
+
+
 def test_a_table_of_blanks_without_header():
     text = "# kernels\n4.7  300   1 16  1234.5\n4.7 300 2 16\n4.7 300 3 16 -\n"
     found = read("table", text, columns=("kernel", "scale", "run", "clients", "tps"))
     assert values(found, "tps") == [1234.5]
     assert found.results[0].said == {"kernel": "4.7", "scale": "300", "run": "1", "clients": "16"}
     assert found.unusable == ((3, "it has 4 fields, and there are 5 columns"), (4, "'-' is not a value of tps"))
+
+
+def test_a_table_without_header_asks_for_the_names_of_its_columns():
+    with pytest.raises(UsageError, match="numbers where the names of columns are expected") as refused:
+        read("table", "3.9 30 4 1000.1\n3.10 30 4 990\n")
+    assert refused.value.where == "--columns"
+    found = read("table", "3.9 30 4 1000.1\n3.10 30 4 990\n", columns=("kernel", "scale", "clients", "tps"))
+    assert values(found, "tps") == [1000.1, 990]
 
 
 def test_a_table_whose_columns_of_values_nobody_names_is_refused():

@@ -15,7 +15,7 @@ from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.model import sizes
 from pgstrata.ports.host import Completed
 from pgstrata.system.guests import ASSEMBLE
-from pgstrata.vms.image import Builder, find_image, making
+from pgstrata.vms.image import _HAS_IDS, Builder, find_image, making
 
 RELEASE = "6.1.0-56-cloud-amd64"
 KERNEL = (bytes(0x202) + b"HdrS\x0f\x02").ljust(0x236, b"\0") + b"\x01\0" + b"kernel"
@@ -123,19 +123,55 @@ def test_without_a_word_it_is_the_suite_of_this_machine_and_the_newest_kernel(ca
 
 
 class PlainHost(SeemingHost):
-    """As another user than root, without fakeroot."""
+    """As another user than root, without some programs."""
 
     user = "somebody"
+    missing = ("fakeroot",)
 
     def run(self, command, **_):
         done = super().run(command)
-        return Completed(code=1, stdout=b"", stderr=b"") if command.argv[-1] == "fakeroot" else done
+        return Completed(code=1, stdout=b"", stderr=b"") if command.argv[-1] in self.missing else done
 
 
 def test_a_program_that_only_others_than_root_need_is_missed_before_anything_is_fetched(cache):
     here = PlainHost(cache / "vms" / ".deb12.partial")
-    with pytest.raises(HostNotFitError, match="fakeroot is missing"):
+    with pytest.raises(HostNotFitError, match="takes fakeroot, missing on this machine"):
         Builder(here=here, cache=str(cache), note=lambda _: None).build("deb12", suite="bookworm", kernels=("6.1",))
+    assert {argv[0] for argv in here.ran} == {"uname", "sh"}
+
+
+def test_all_missing_programs_are_named_at_once_with_one_line_that_installs_them(cache, monkeypatch):
+    monkeypatch.setattr("pgstrata.vms.image.BUSYBOX", "/bin/busybox")
+    here = PlainHost(cache / "vms" / ".deb12.partial")
+    here.missing = ("mmdebstrap", "mke2fs", "qemu-system-x86_64", "fakeroot", "newuidmap", "/bin/busybox")
+    with pytest.raises(HostNotFitError, match=f"takes {', '.join(here.missing)}, missing") as caught:
+        Builder(here=here, cache=str(cache), note=lambda _: None).build("deb12", suite="bookworm", kernels=("6.1",))
+    packages = "mmdebstrap e2fsprogs qemu-system-x86 fakeroot uidmap busybox-static"
+    assert caught.value.remedy.startswith(f"apt-get install {packages} (Debian")
+
+
+def test_a_user_without_ids_for_files_of_the_guest_is_told_before_anything_is_fetched(cache):
+    here = PlainHost(cache / "vms" / ".deb12.partial")
+    here.missing = ("somebody",)  # the last word of the question
+    with pytest.raises(HostNotFitError, match="the user somebody has no ids of its own") as caught:
+        Builder(here=here, cache=str(cache), note=lambda _: None).build("deb12", suite="bookworm", kernels=("6.1",))
+    assert "--add-subuids 100000-165535" in caught.value.remedy
+    assert {argv[0] for argv in here.ran} == {"uname", "sh"}
+
+
+@pytest.mark.parametrize(("line", "code"), [("me:1:5", 0), ("1234:1:5", 0), ("some:1:5", 1), ("meme:1:5", 1), ("", 1)])
+def test_ids_are_those_of_a_line_of_the_user_or_its_number(tmp_path, line, code):
+    (tmp_path / "ids").write_text(f"other:7:8\n{line}\n")
+    script = _HAS_IDS.replace("/etc/subuid /etc/subgid", f"{tmp_path}/ids").replace("$(id -u)", "1234")
+    assert subprocess.run(("sh", "-c", script, "sh", "me"), check=False).returncode == code
+
+
+def test_a_busybox_that_needs_libraries_is_refused_before_anything_is_fetched(cache, monkeypatch):
+    monkeypatch.setattr("pgstrata.vms.image.BUSYBOX", sys.executable)
+    here = SeemingHost(cache / "vms" / ".deb12.partial")
+    with pytest.raises(HostNotFitError, match="needs shared libraries") as caught:
+        Builder(here=here, cache=str(cache), note=lambda _: None).build("deb12", suite="bookworm", kernels=("6.1",))
+    assert "busybox-static" in caught.value.remedy
     assert {argv[0] for argv in here.ran} == {"uname", "sh"}
 
 
@@ -261,7 +297,7 @@ def test_a_list_of_an_image_is_read_with_a_bound(cache):
     listed = cache / "vms" / "deb12" / "image.json"
     listed.unlink()
     os.mkfifo(listed)
-    with pytest.raises(HostNotFitError, match="there is no image"):
+    with pytest.raises(HostNotFitError, match="the image deb12 is damaged"):
         find_image(str(cache), "deb12")
 
 

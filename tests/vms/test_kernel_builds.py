@@ -96,6 +96,33 @@ def test_a_build_that_was_killed_is_not_the_fault_of_its_commit(tree, builds, ch
         builds.build(commit)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("@cp behaviour", "@pgstrata-flex behaviour"),
+        ("@cp behaviour", "@echo 'sh: 1: pgstrata-flex: not found' >&2; false"),
+        ("@cp behaviour", "@echo 'scripts/x.sh: line 3: pgstrata-flex: command not found' >&2; false"),
+    ],
+)
+def test_a_missing_program_is_not_the_fault_of_the_commit_and_others_are_named_with_it(
+    tree, builds, change, monkeypatch
+):
+    monkeypatch.setattr("pgstrata.vms.kernel_builds._OFTEN_NEEDED", ("pgstrata-flex", "pgstrata-bison", "sh"))
+    commit = tree.commit("Other", behaviour="100", makefile=MAKEFILE.format(minor=1).replace(*change))
+    with pytest.raises(HostNotFitError, match="takes pgstrata-flex, pgstrata-bison, missing") as failed:
+        builds.build(commit)
+    assert failed.value.remedy.startswith("apt-get install pgstrata-flex pgstrata-bison (Debian")
+
+
+@pytest.mark.parametrize("said", ["sh: 1: ./scripts/own.sh: not found", "make: own.c: No such file or directory"])
+def test_a_missing_file_of_the_source_is_the_fault_of_the_commit(tree, builds, said):
+    makefile = MAKEFILE.format(minor=1).replace("@cp behaviour", f"@echo '{said}' >&2; false")
+    commit = tree.commit("Other", behaviour="100", makefile=makefile)
+    with pytest.raises(PgstrataError) as failed:
+        builds.build(commit)
+    assert type(failed.value) is PgstrataError
+
+
 def test_a_build_that_installs_a_link_is_refused_before_root_reads_it(tree, builds, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("kernel/virtio_net.ko\n")

@@ -16,7 +16,7 @@ from pgstrata.app.new_files import write_new
 from pgstrata.errors import UsageError
 from pgstrata.importers.assemble import Assembled, ImportQuestion, assemble
 from pgstrata.importers.content import decode_text, describe_binary
-from pgstrata.importers.formats import FORMATS, Format
+from pgstrata.importers.formats import FORMATS
 from pgstrata.importers.logs import LOG_NAME, LOG_PREFIX, read_logs
 from pgstrata.importers.pattern import STARTED, PathPattern
 from pgstrata.importers.results import LeftOut, Placed, ReadingTerms, Result, is_precise, refuse_many, shorten_reason
@@ -79,7 +79,10 @@ class _Gathered:
     lower: set[str] = field(default_factory=set)
     seen: dict[object, str] = field(default_factory=dict)
     """Sources by the whole result."""
+    refused: list[UsageError] = field(default_factory=list)
+    """Of files that the user did not name; these are left out if others have results."""
     suggested: str = ""
+    history: bool = False
     size: int = 0
 
 
@@ -98,8 +101,8 @@ def import_results(task: ImportTask) -> Imported:
     for each, levels in chosen:
         _gather(gathered, each, levels, logs.get(each.relative, ()), task)
     if not gathered.placed:
-        _refuse_nothing(task, kind, chosen, unfit, gathered.left_out)
-    assembled = assemble(gathered.placed, task.question, gathered.suggested, history=kind.history)
+        _refuse_nothing(task, chosen, unfit, gathered)
+    assembled = assemble(gathered.placed, task.question, gathered.suggested, history=gathered.history)
     rows = sum(len(each.measurements) for each in assembled.observations)
     if rows > MOST_ROWS:
         raise UsageError(
@@ -119,7 +122,6 @@ def _gather(
     gathered: _Gathered, found: _Found, levels: Mapping[str, str], logs: Sequence[_Found], task: ImportTask
 ) -> None:
     """Add the results of a file, and the lines that gave no result."""
-    kind = FORMATS[task.format]
     content = _read(found, gathered)
     if content is None:
         return
@@ -129,11 +131,16 @@ def _gather(
         gathered.left_out.append(LeftOut(file=found.relative, line=0, what=what))
         return
     try:
-        contents = kind.read(decode_text(content), task.terms)
+        contents = FORMATS[task.format].read(decode_text(content), task.terms)
     except UsageError as error:
         error.where = f"{found.path}: {error.where}" if error.where else str(found.path)
-        raise
+        if found.named:
+            raise
+        gathered.refused.append(error)
+        gathered.left_out.append(LeftOut(file=found.relative, line=0, what=error.what))
+        return
     gathered.suggested = gathered.suggested or contents.compared
+    gathered.history |= contents.history
     gathered.lower |= contents.lower
     gathered.left_out += [
         LeftOut(file=found.relative, line=line, what=shorten_reason(what)) for line, what in contents.unusable
@@ -302,8 +309,7 @@ def _read(found: _Found, gathered: _Gathered) -> bytes | None:
     except OSError as error:
         what = f"the file cannot be read: {error.strerror}"
         if found.named:
-            large = error.errno == errno.EFBIG
-            remedy = "split the file" if large else "check its owner and permissions"
+            remedy = "split the file" if error.errno == errno.EFBIG else "check its owner and permissions"
             raise UsageError(what, where=str(found.path), remedy=remedy) from None
         gathered.left_out.append(LeftOut(file=found.relative, line=0, what=what))
         return None
@@ -315,9 +321,7 @@ def _refuse_size(total: int) -> None:
         raise UsageError(f"the files have more than {sizes.FOREIGN_FILES >> 20:,} MiB in total", remedy=remedy)
 
 
-def _with_logs(
-    results: tuple[Result, ...], logs: Sequence[_Found], before: int
-) -> tuple[tuple[Result, ...], int]:  # fmt: skip
+def _with_logs(results: tuple[Result, ...], logs: Sequence[_Found], before: int) -> tuple[tuple[Result, ...], int]:
     """A single result, completed by its start and the opening of its throughput from its logs; and the logs' bytes.
 
     `before` are the bytes of all other files.
@@ -378,22 +382,18 @@ def _place(
     )
 
 
-def _refuse_nothing(
-    task: ImportTask, kind: Format, chosen: Sequence[object], unfit: Sequence[str], left_out: Sequence[LeftOut]
-) -> None:
+def _refuse_nothing(task: ImportTask, chosen: Sequence[object], unfit: Sequence[str], gathered: _Gathered) -> None:
+    if gathered.refused:
+        raise gathered.refused[0]
     where = ", ".join(map(str, task.paths[:3]))
+    passed = tuple(f"{each.where}: {each.what}" for each in gathered.left_out[:5])
     if not chosen:
         what = f"none of {len(unfit):,} files fits the pattern" if unfit else "there are no files"
-        first = (f"the first of them: {unfit[0]}",) if unfit else ()
-        passed = tuple(f"{each.where}: {each.what}" for each in left_out[:5])
         raise UsageError(
-            what,
-            where=where,
-            details=(*first, *passed),
+            what, where=where, details=(*(f"the first of them: {each}" for each in unfit[:1]), *passed),
             remedy="compare the pattern with the paths of files below the folder",
-        )
-    details = tuple(f"{each.where}: {each.what}" for each in left_out[:5])
+        )  # fmt: skip
     raise UsageError(
-        f"there is no result in {render_count(len(chosen), 'file')}", where=where, details=details,
-        remedy=f"--format {task.format} reads {kind.title}: choose another format, or another pattern",
+        f"there is no result in {render_count(len(chosen), 'file')}", where=where, details=passed,
+        remedy=f"--format {task.format} reads {FORMATS[task.format].title}: choose another format, or another pattern",
     )  # fmt: skip

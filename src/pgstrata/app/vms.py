@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from pgstrata.app.machine import Machine, open_machine
 from pgstrata.app.places import find_machine_places
 from pgstrata.app.site import make_socket_folder
+from pgstrata.errors import HostNotFitError
 from pgstrata.hosts.ssh import open_ssh
 from pgstrata.model.boot import Boot
 from pgstrata.ports.host import Command
@@ -21,6 +23,7 @@ from pgstrata.vms.image import (
     NEWEST,
     Builder,
     Image,
+    find_image,
     images_folder,
     list_images,
     list_unfinished,
@@ -33,21 +36,26 @@ from pgstrata.vms.machine import VirtualMachine
 
 _OF_A_DISK: Final = re.compile(r"(?:[0-9a-f]{12}|try)(?:\.img.*)?")
 """The end of the names of data disks and their other files, after the image's name: a study's key, or `try`."""
+_T = TypeVar("_T")
 _BLOCK: Final = 512
 """Bytes of a block as stat(2) counts them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedImage:
-    """An image, and the bytes that it takes on this machine's disk."""
+    """An image, and the bytes that it takes on this machine's disk; `image` is None if it is damaged."""
 
-    image: Image
+    name: str
+    image: Image | None
     taken: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedKernel:
-    """A kernel that was built from a commit, and the bytes that it takes on this machine's disk."""
+    """A kernel that was built from a commit, and the bytes that it takes on this machine's disk.
+
+    The release of one that is damaged is empty.
+    """
 
     release: str
     taken: int
@@ -119,14 +127,31 @@ def try_image(name: str, *, kernel: str, tell: Callable[[str], None]) -> str:
 
 def show_images() -> tuple[ListedImage, ...]:
     """All images; nothing is changed."""
-    images = list_images(find_machine_places().cache)
-    return tuple(ListedImage(image=each, taken=_taken(each.folder)) for each in images)
+    cache = find_machine_places().cache
+    return tuple(
+        ListedImage(
+            name=name,
+            image=_unless_damaged(partial(find_image, cache, name)),
+            taken=_taken(images_folder(cache) / name),
+        )
+        for name in list_images(cache)
+    )
 
 
 def show_kernels() -> tuple[ListedKernel, ...]:
     """All kernels that were built from commits; nothing is changed."""
     built = list_built(find_machine_places().cache)
-    return tuple(ListedKernel(release=read_release(folder), taken=_taken(folder)) for folder in built)
+    return tuple(
+        ListedKernel(release=_unless_damaged(partial(read_release, folder)) or "", taken=_taken(folder))
+        for folder in built
+    )
+
+
+def _unless_damaged(read: Callable[[], _T]) -> _T | None:
+    try:
+        return read()
+    except HostNotFitError:
+        return None
 
 
 def show_disks() -> tuple[int, ...]:
@@ -145,7 +170,7 @@ def clean_images(names: Sequence[str]) -> Cleaned:
     cache = find_machine_places().cache
     for name in names:
         require_name(name)
-    gone = [each.name for each in list_images(cache) if not names or each.name in names]
+    gone = [name for name in list_images(cache) if not names or name in names]
     unfinished = [each for each in list_unfinished(cache) if not names or each in names]
     for name in gone:
         refuse_running(images_folder(cache) / name)

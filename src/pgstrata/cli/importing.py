@@ -46,7 +46,7 @@ def import_and_tell(
         file=str(done.output), observations=done.assembled.observations, compared=done.assembled.compared,
         cells=done.assembled.cells, differing=done.assembled.differing, asked=repeats is not None,
         by_order=task.question.repeats is Repeats.IN_TURNS and not done.assembled.repeat,
-        files=done.files, logs=done.logs, unfit=done.unfit, lower=done.lower, history=FORMATS[format_].history,
+        files=done.files, logs=done.logs, unfit=done.unfit, lower=done.lower, history=done.assembled.history,
         by_pattern=pattern is not None, repeat=done.assembled.repeat, alike=done.assembled.alike,
         left_out=[(each.where, each.what) for each in done.left_out],
     )  # fmt: skip

@@ -61,10 +61,14 @@ def vm_list() -> None:
 
     rows = show_images()
     for row in rows:
-        image = row.image
-        print(f"{image.name}  {image.suite}  {render_bytes(row.taken)}  kernels {', '.join(image.kernels)}")
+        if image := row.image:
+            print(f"{row.name}  {image.suite}  {render_bytes(row.taken)}  kernels {', '.join(image.kernels)}")
+        else:
+            print(f"{row.name}  damaged  {render_bytes(row.taken)}  pgstrata vm build {row.name} makes it anew")
     for kernel in show_kernels():
-        print(f"built kernel  {render_bytes(kernel.taken)}  {kernel.release}")
+        print(
+            f"built kernel  {render_bytes(kernel.taken)}  {kernel.release or 'damaged: pgstrata vm clean removes it'}"
+        )
     disks = show_disks()
     if disks:
         print(f"data disks of studies  {render_bytes(sum(disks))}  {len(disks)}")

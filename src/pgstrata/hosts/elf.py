@@ -1,16 +1,19 @@
-"""Which architecture a program was built for, from the first bytes of its file; pure."""
+"""What a program was built for: its architecture, and whether it needs shared libraries; pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 HEADER: Final = 20
 """Bytes that have to be known."""
 
 _MAGIC: Final = b"\x7fELF"
 _CLASS, _DATA, _MACHINE = 4, 5, 18
-_BITS: Final[Mapping[int, int]] = {1: 32, 2: 64}
+_LONG: Final = 2
+_LONG_HEADER: Final = 64
+_INTERPRETER: Final = 3
+_BITS: Final[Mapping[int, int]] = {1: 32, _LONG: 64}
 _ORDER: Final[Mapping[int, str]] = {1: "little", 2: "big"}
 
 # e_machine, bits and byte order, as `uname -m` calls them; the numbers are those of elf(5).
@@ -41,3 +44,14 @@ def foreign_architecture(header: bytes, machine: str) -> str:
     if names is None:
         return f"ELF machine {number}"
     return "" if machine in names else "/".join(sorted(names))
+
+
+def needs_libraries(program: bytes) -> bool:
+    """Whether a 64-bit program, given from its beginning, names a loader of shared libraries (PT_INTERP, elf(5))."""
+    if len(program) < _LONG_HEADER or not program.startswith(_MAGIC) or program[_CLASS] != _LONG:
+        return False
+    order: Literal["little", "big"] = "big" if _ORDER.get(program[_DATA]) == "big" else "little"
+    table = int.from_bytes(program[32:40], order)
+    size, number = (int.from_bytes(program[at : at + 2], order) for at in (54, 56))
+    starts = range(table, table + size * number, size or 1)
+    return any(int.from_bytes(program[at : at + 4], order) == _INTERPRETER for at in starts)

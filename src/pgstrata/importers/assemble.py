@@ -43,7 +43,8 @@ class Assembled:
 
     `differing` are dimensions that the user did not name and that differ only between environments. `repeat` is
     the one that numbers the repeats; empty if only the order of the results does. `alike` is the number of results
-    whose environment, cell and number of the repeat another result has already.
+    whose environment, cell and number of the repeat another result has already. `history`: environments have the
+    order of time.
     """
 
     observations: tuple[Observation, ...]
@@ -52,6 +53,7 @@ class Assembled:
     differing: tuple[str, ...]
     repeat: str
     alike: int
+    history: bool
 
 
 def assemble(
@@ -98,6 +100,7 @@ def assemble(
         differing=_find_differing(placed, levels, (*compared, *cells, repeat), compared),
         repeat=repeat,
         alike=_count_alike(found, repeat) if repeat else 0,
+        history=history and compared == (suggested,),
     )
 
 

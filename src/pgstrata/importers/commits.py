@@ -40,7 +40,7 @@ def _of_commits(document: Any, terms: ReadingTerms) -> Contents:
             unusable.append((0, f"entry {place} has no commit, or no value"))
         else:
             results.append(result)
-    return contents_of(results, unusable, "commit", empty=_EMPTY)
+    return contents_of(results, unusable, "commit", empty=_EMPTY, history=True)
 
 
 def _entries(document: Any) -> Iterator[Mapping[str, Any]]:
@@ -97,7 +97,7 @@ def _of_action(suites: Mapping[str, Any]) -> Contents:
                         for each in measured]  # fmt: skip
             if run.get("tool") in _LOWER:
                 lower.update(name for each in measured for name in each)
-    return contents_of(results, unusable, "commit", empty=_EMPTY, lower=frozenset(lower))
+    return contents_of(results, unusable, "commit", empty=_EMPTY, lower=frozenset(lower), history=True)
 
 
 def _read_benches(benches: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, float]], list[str]]:

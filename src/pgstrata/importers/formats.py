@@ -20,14 +20,13 @@ from pgstrata.importers.tables import read_long, read_otava, read_wide
 class Format:
     """A kind of foreign file: its name for messages, and its reader.
 
-    `has_logs`: pgbench's logs may be in its folder. `history`: what is compared has the order of time. `ending` is the
-    end of the names that the tool itself gives its results, if it writes further files beside them.
+    `has_logs`: pgbench's logs may be in its folder. `ending` is the end of the names that the tool itself gives its
+    results, if it writes further files beside them.
     """
 
     title: str
     read: Callable[[str, ReadingTerms], Contents]
     has_logs: bool = False
-    history: bool = False
     ending: str = ""
 
 
@@ -44,6 +43,6 @@ FORMATS: Final[Mapping[str, Format]] = {
     FormatName.PGBENT: Format(title="table tests of pgbent or pgbench-tools (CSV or dump)", read=read_pgbent),
     FormatName.TABLE: Format(title="a table with one row for each run", read=read_long),
     FormatName.WIDE: Format(title="a table with one column for each environment", read=read_wide),
-    FormatName.COMMITS: Format(title="one value for each commit (JSON)", read=read_commits, history=True),
-    FormatName.OTAVA: Format(title="a history as Otava reads it (CSV)", read=read_otava, history=True),
+    FormatName.COMMITS: Format(title="one value for each commit (JSON)", read=read_commits),
+    FormatName.OTAVA: Format(title="a history as Otava reads it (CSV)", read=read_otava),
 }

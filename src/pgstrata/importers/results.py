@@ -75,6 +75,7 @@ class Contents:
 
     `compared` names the dimension that the format itself compares, such as commits; empty if it has none. `lower` are
     metrics of which the file says that lower values are better. `traceless`: the text has no run of the tool at all.
+    `history`: levels of `compared` have the order of time, such as commits.
     """
 
     results: tuple[Result, ...]
@@ -82,6 +83,7 @@ class Contents:
     compared: str = ""
     lower: frozenset[str] = frozenset()
     traceless: bool = False
+    history: bool = False
 
 
 def contents_of(
@@ -91,11 +93,12 @@ def contents_of(
     *,
     empty: str = "the table has no rows",
     lower: frozenset[str] = frozenset(),
+    history: bool = False,
 ) -> Contents:
     """The contents of a file; `empty` is the reason where it has neither results nor unusable lines."""
     if not results and not unusable:
         unusable = ((0, empty),)
-    return Contents(results=tuple(results), unusable=tuple(unusable), compared=compared, lower=lower)
+    return Contents(results=tuple(results), unusable=tuple(unusable), compared=compared, lower=lower, history=history)
 
 
 def without_trace(name: str) -> Contents:

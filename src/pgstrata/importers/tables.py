@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from pgstrata.errors import UsageError
+from pgstrata.importers.assemble import REPEATED
 from pgstrata.importers.results import Contents, ReadingTerms, Result, contents_of, refuse_many
 from pgstrata.importers.rows import (
     Table,
@@ -34,6 +36,12 @@ def read_long(text: str, terms: ReadingTerms) -> Contents:
     if not table.names:
         return contents_of((), table.wrong)
     metrics = _find_metrics(table, terms.metrics)
+    if not metrics and any(to_number(name) is not None for name in table.names):
+        raise UsageError(
+            "the first line has numbers where the names of columns are expected",
+            where="--columns",
+            remedy="name the columns, such as --columns kernel,clients,tps (- skips one)",
+        )
     if not metrics:
         listed = ", ".join(table.names[:_MOST_NAMES])
         raise UsageError(
@@ -110,7 +118,8 @@ def read_otava(text: str, terms: ReadingTerms) -> Contents:
     _refuse_unknown(table, terms.metrics, "--metric")
     others = [name for name in table.names if name != moment]
     metrics = terms.metrics or tuple(name for name in others if _is_metric(table, name))
-    compared = next((name for name in others if name not in metrics and _ATTRIBUTES.search(name)), moment)
+    attributes = [name for name in others if name not in metrics]
+    compared = next(chain(filter(_ATTRIBUTES.search, attributes), filter(_is_environment, attributes)), moment)
     results: list[Result] = []
     unusable = list(table.wrong)
     for row in table.rows:
@@ -126,14 +135,19 @@ def read_otava(text: str, terms: ReadingTerms) -> Contents:
             if compared == moment:
                 said[moment] = started.isoformat()
             results.append(Result(measurements=measured, line=row.line, said=told(said), started=started))
-    return contents_of(results, unusable, compared)
+    return contents_of(results, unusable, compared, history=not _is_environment(compared))
 
 
 def _is_metric(table: Table, name: str) -> bool:
     """Whether a column holds only numbers or empty fields, and does not have the name of an attribute."""
     fields = [row.fields[name] for row in table.rows]
     numbers = all(to_number(field) is not None for field in fields if field) and any(fields)
-    return numbers and not _ATTRIBUTES.search(name)
+    return numbers and not _ATTRIBUTES.search(name) and name.casefold() not in REPEATED
+
+
+def _is_environment(name: str) -> bool:
+    """The column of histories that pgstrata exports."""
+    return name.casefold() == "environment"
 
 
 def _refuse_unknown(table: Table, names: Sequence[str], option: str) -> None:

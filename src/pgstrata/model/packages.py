@@ -5,9 +5,11 @@ from typing import Final
 
 _BY_PACKAGE: Final[Mapping[str, str]] = {
     "bash": "bash",
+    "bc": "bc",
     "binutils": "ld nm objdump readelf strip",
     "bison": "bison",
     "btrfs-progs": "mkfs.btrfs",
+    "busybox-static": "/bin/busybox",
     "bzip2": "bunzip2 bzip2",
     "clang": "clang",
     "coreutils": (
@@ -17,23 +19,26 @@ _BY_PACKAGE: Final[Mapping[str, str]] = {
     ),
     "curl": "curl",
     "dash": "dash sh",
-    "e2fsprogs": "chattr lsattr mkfs.ext4 resize2fs tune2fs",
+    "dpkg": "dpkg",
+    "e2fsprogs": "chattr lsattr mke2fs mkfs.ext4 resize2fs tune2fs",
+    "fakeroot": "fakeroot",
     "findutils": "find xargs",
     "flex": "flex",
     "gcc": "gcc",
     "git": "git",
     "gzip": "gunzip gzip",
     "iproute2": "ip ss tc",
-    "kmod": "lsmod modprobe",
+    "kmod": "depmod lsmod modprobe",
     "linux-perf": "perf",
     "make": "make",
     "maven": "mvn",
     "mawk": "awk",
     "meson": "meson",
+    "mmdebstrap": "mmdebstrap",
     "mount": "losetup mount swapoff swapon umount",
     "ninja-build": "ninja",
     "numactl": "numactl numastat",
-    "openssh-client": "scp ssh",
+    "openssh-client": "scp ssh ssh-keygen",
     "patch": "patch",
     "perl": "perl",
     "procps": "free pgrep pidof ps sysctl top uptime vmstat",
@@ -42,12 +47,14 @@ _BY_PACKAGE: Final[Mapping[str, str]] = {
     "sysbench": "sysbench",
     "sysstat": "iostat mpstat pidstat sar",
     "tar": "tar",
+    "uidmap": "newgidmap newuidmap",
     "util-linux": (
         "blkid blockdev chrt dmesg fallocate findmnt flock fstrim ionice lsblk lscpu lsns mountpoint nsenter prlimit "
         "renice setarch setpriv setsid taskset unshare"
     ),
     "xfsprogs": "mkfs.xfs xfs_io",
     "xz-utils": "unxz xz",
+    "zstd": "zstd",
 }
 
 PACKAGES: Final[Mapping[str, str]] = {

@@ -30,14 +30,24 @@ def require_programs(host: Host, names: Iterable[str], where: str, what: str = "
     Raises:
         HostNotFitError: it names all that are missing, and their packages.
     """
-    missing = [name for name in names if not has_program(host, name)]
-    if not missing:
-        return
-    debian, fedora = (" ".join(names) for names in zip(*map(_packages, missing), strict=True))
-    raise HostNotFitError(
-        f"building {what} takes {', '.join(missing)}, missing on this machine",
+    missing = find_missing(host, names)
+    if missing:
+        raise missing_programs(missing, where, f"building {what}")
+
+
+def find_missing(host: Host, names: Iterable[str]) -> tuple[str, ...]:
+    """The programs that are not there; each is a name or a path."""
+    return tuple(name for name in dict.fromkeys(names) if not has_program(host, name))
+
+
+def missing_programs(missing: Sequence[str], where: str, task: str, *, apt_only: bool = False) -> HostNotFitError:
+    """The error for programs that a task needs and that are missing on this machine, with all their packages."""
+    debian, fedora = (" ".join(dict.fromkeys(names)) for names in zip(*map(_packages, missing), strict=True))
+    return HostNotFitError(
+        f"{task} takes {', '.join(missing)}, missing on this machine",
         where=where,
-        remedy=f"apt-get install {debian} (Debian, Ubuntu), dnf install {fedora} (Fedora, RHEL)",
+        remedy=f"apt-get install {debian} (Debian, Ubuntu)"
+        + ("" if apt_only else f", dnf install {fedora} (Fedora, RHEL)"),
     )
 
 

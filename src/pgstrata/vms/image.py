@@ -18,14 +18,15 @@ from pgstrata.errors import HostNotFitError, UsageError
 from pgstrata.model import sizes
 from pgstrata.model.codec import parse_json
 from pgstrata.ports.host import Command, Host
-from pgstrata.servers.recipes import has_program
+from pgstrata.servers.recipes import find_missing, missing_programs
 from pgstrata.servers.shelf import cache_errors
 from pgstrata.system import files, reading
 from pgstrata.system.guests import ASSEMBLE, INCLUDED
 from pgstrata.system.locks import is_in_use, locked
 from pgstrata.vms.first_files import find_modules, make_first_files, require_inside, unfit
-from pgstrata.vms.initramfs import BUSYBOX
+from pgstrata.vms.initramfs import BUSYBOX, require_static
 from pgstrata.vms.kernels import HEADER_BYTES, choose_package, oldest_kernel, require_new_enough, require_x86_64
+from pgstrata.vms.qemu import PROGRAM
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _RELEASE: Final = re.compile(r"[0-9][A-Za-z0-9._+~-]{0,99}")
@@ -33,10 +34,11 @@ _TARGETS: Final = "$(SITE) $(CODENAME)"
 _LONG: Final = 3600.0
 NEWEST: Final = "newest"
 """In place of a series: the newest kernel for virtual machines in this machine's package sources."""
-_TOOLS: Final = {
-    "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "depmod": "kmod", "dpkg": "dpkg",
-    "ssh-keygen": "openssh-client", "qemu-system-x86_64": "qemu-system-x86",
-}  # fmt: skip
+_TOOLS: Final = ("mmdebstrap", "mke2fs", "depmod", "dpkg", "ssh-keygen", PROGRAM)
+_TOOLS_OF_USERS: Final = ("fakeroot", "newuidmap")
+"""What others than root need besides: mmdebstrap maps user ids, and files of the image are root's in it."""
+_HAS_IDS: Final = 'for file in /etc/subuid /etc/subgid; do grep -Eq "^($1|$(id -u)):" "$file" || exit 1; done'
+"""Whether a user has ids for files of a root file system; mmdebstrap reads these files alone (subuid(5))."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +70,13 @@ def images_folder(cache: str) -> Path:
 
 
 def find_image(cache: str, name: str) -> Image:
-    """An image by its name; HostNotFitError if there is none, or if it is incomplete."""
+    """An image by its name; HostNotFitError if there is none, or if it is damaged."""
     require_name(name)
     folder = images_folder(cache) / name
+    if not folder.is_dir():
+        raise HostNotFitError(
+            f"there is no image called {name}", where=str(folder), remedy=f"make it: pgstrata vm build {name}"
+        )
     try:
         facts: Any = parse_json(reading.read_regular(folder / "image.json", most=sizes.MARKER))
         return Image(
@@ -82,14 +88,14 @@ def find_image(cache: str, name: str) -> Image:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise HostNotFitError(
-            f"there is no image called {name}", where=str(folder), remedy=f"make it: pgstrata vm build {name}"
+            f"the image {name} is damaged", where=str(folder), remedy=f"make it anew: pgstrata vm build {name}"
         ) from error
 
 
-def list_images(cache: str) -> tuple[Image, ...]:
-    """All images, by name."""
-    found = sorted(path.parent.name for path in images_folder(cache).glob("*/image.json"))
-    return tuple(find_image(cache, name) for name in found if _NAME.fullmatch(name))
+def list_images(cache: str) -> tuple[str, ...]:
+    """The names of all images, also of damaged ones."""
+    found = sorted(path.name for path in images_folder(cache).glob("*/"))
+    return tuple(name for name in found if _NAME.fullmatch(name))
 
 
 def require_name(name: str) -> None:
@@ -300,18 +306,25 @@ class Builder:
                 where=self.here.name,
                 remedy="make and boot them on an x86-64 machine",
             )
-        needed = _TOOLS if self.here.user == "root" else {**_TOOLS, "fakeroot": "fakeroot"}
-        for program, package in needed.items():
-            if not has_program(self.here, program):
-                raise HostNotFitError(
-                    f"{program} is missing", where=self.here.name, remedy=f"apt-get install {package}"
-                )
-        if not Path(BUSYBOX).exists():
-            raise HostNotFitError("busybox is missing", where=BUSYBOX, remedy="apt-get install busybox-static")
+        of_users = () if self.here.user == "root" else _TOOLS_OF_USERS
+        if missing := find_missing(self.here, (*_TOOLS, *of_users, BUSYBOX)):
+            raise missing_programs(missing, self.here.name, "making a virtual machine", apt_only=True)
+        if of_users and self.here.run(_shell(_HAS_IDS, self.here.user), check=False).code:
+            raise HostNotFitError(
+                f"the user {self.here.user} has no ids of its own for the files of a virtual machine",
+                where="/etc/subuid, /etc/subgid",
+                remedy="as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "
+                f"{self.here.user} (choose numbers that no other line has)",
+            )
+        require_static(Path(BUSYBOX).read_bytes(), BUSYBOX)
 
     def _run(self, *argv: str, folder: Path | None = None) -> str:
         command = Command(argv=argv, folder=str(folder) if folder else "/", environment={"LC_ALL": "C"})
         return self.here.run(command, timeout=_LONG).text
+
+
+def _shell(script: str, *words: str) -> Command:
+    return Command(argv=("sh", "-c", script, "sh", *words), folder="/")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import IO, Final, cast
 
 from pgstrata.errors import HostNotFitError
+from pgstrata.hosts.elf import needs_libraries
 from pgstrata.model import sizes
 from pgstrata.ports.host import Command, Host
 from pgstrata.system.reading import read_bounded
@@ -42,6 +43,16 @@ $b mount -t ext4 -o rw,noatime /dev/vda /root || {{ echo "pgstrata: cannot start
 for each in proc sys dev; do $b mount --move /$each /root/$each; done
 exec $b switch_root /root /sbin/pgstrata-init
 """
+
+
+def require_static(busybox: bytes, where: str) -> None:
+    """HostNotFitError for a busybox that needs libraries: there are none where it runs, and the guest would panic."""
+    if needs_libraries(busybox):
+        raise HostNotFitError(
+            "this busybox needs shared libraries, which are missing when a virtual machine starts",
+            where=where,
+            remedy="apt-get install busybox-static, which replaces it (Debian, Ubuntu)",
+        )
 
 
 def unpacked(host: Host, path: str) -> bytes:

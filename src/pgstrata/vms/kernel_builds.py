@@ -29,7 +29,14 @@ from pgstrata.model import sizes
 from pgstrata.model.codec import parse_json
 from pgstrata.ports.host import Command, Host
 from pgstrata.servers.commits import Repository
-from pgstrata.servers.recipes import choose_compiler, describe_compiler, require_programs
+from pgstrata.servers.recipes import (
+    choose_compiler,
+    describe_compiler,
+    find_missing,
+    has_program,
+    missing_programs,
+    require_programs,
+)
 from pgstrata.servers.shelf import DISK_REMEDY, ServerSite, Shelf
 from pgstrata.servers.tree import BuildUser, owned, unpack
 from pgstrata.system import files, reading
@@ -59,6 +66,12 @@ _NOT_INHERITED: Final = (
 )  # fmt: skip
 _ERROR: Final = re.compile(r"\berror:|No rule to make target|: not found|undefined reference", re.IGNORECASE)
 _MOST_SAID: Final = 160
+_NO_PROGRAM: Final = re.compile(
+    r"(?<![\w./+-])(?P<program>[\w.+-]+): (?:command |)(?:not found|No such file or directory)$"
+)
+"""The words of shells and of make where a program is missing."""
+_OFTEN_NEEDED: Final = ("flex", "bison", "bc", "perl")
+"""Programs that kernels need from some version on (Documentation/process/changes.rst), besides those that all need."""
 _LARGEST_OWN: Final = 128
 """Larger exit codes are those of a shell whose command was ended by a signal; such codes below 0 are signals, too."""
 _KILLED: Final = re.compile(
@@ -230,7 +243,13 @@ class _Make:
     where: str
 
     def step(self, name: str, argv: Sequence[str]) -> None:
-        """PgstrataError where it fails, DiskFullError where there was no room, HostNotFitError where it was killed."""
+        """Run it.
+
+        Raises:
+            PgstrataError: it failed.
+            DiskFullError: there was no room.
+            HostNotFitError: it was killed, or a program is missing.
+        """
         inherited = tuple(word for each in _NOT_INHERITED for word in ("-u", each))
         given = (f"LOCALVERSION={self.version}", "KBUILD_BUILD_USER=pgstrata", "KBUILD_BUILD_HOST=pgstrata", "LC_ALL=C")
         # linking with all optimisations may take more memory than other programs are given
@@ -242,6 +261,8 @@ class _Make:
         lines = (done.complaints.strip() or done.text).splitlines()
         if find_disk_full("\n".join(lines)):
             raise DiskFullError("the disk is full while a kernel is built", where=str(self.log), remedy=DISK_REMEDY)
+        if missing := self._missing(lines):
+            raise missing_programs(missing, self.where, "building this kernel")
         if not 0 < done.code <= _LARGEST_OWN or any(map(_KILLED.search, lines)):
             raise HostNotFitError(
                 f"the build of a kernel was killed: {name} ended with exit code {done.code}",
@@ -256,6 +277,15 @@ class _Make:
             details=tuple(lines[-_TAIL:]),
             remedy=f"the whole log is in {self.log}",
         )
+
+    def _missing(self, lines: Sequence[str]) -> tuple[str, ...]:
+        """The program without which the build failed, with all others that kernels may need; empty for other faults."""
+        said = _NO_PROGRAM.search(_reason_in(lines))
+        if not said or has_program(self.host, said["program"]):
+            return ()
+        if "not found" not in said[0] and said["program"] not in _OFTEN_NEEDED:
+            return ()  # some file of the source
+        return find_missing(self.host, (said["program"], *_OFTEN_NEEDED))
 
 
 def _reason_in(lines: Sequence[str]) -> str:
