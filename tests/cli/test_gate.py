@@ -73,7 +73,7 @@ def test_declared_values_are_shown_as_such_and_pass_no_gate(tmp_path):
 
     write_study(tmp_path, text, values)
     shown = pgstrata(tmp_path, "show", "study").stdout
-    assert "18 has lower (declared) synthetic value than 16 in select-only: -9.0 %" in " ".join(shown.split())
+    assert "18 has lower (declared) synthetic value than 16 on select-only: -9.0 %" in " ".join(shown.split())
     done = gate(tmp_path, "study")
     assert done.returncode == 2
     assert "study: the values of this study are declared, not measured" in done.stderr

@@ -72,7 +72,7 @@ def test_a_screen_is_drawn_only_on_a_terminal_that_can_show_it_and_not_in_ci(mon
 
 
 def test_sentences_fit_the_terminal_and_are_never_too_long_to_read(monkeypatch):
-    text = "18 is slower than 16 in simple-update: -4.5 % " * 10
+    text = "18 is slower than 16 on simple-update: -4.5 % " * 10
     for columns, longest in (("40", 40), ("300", 100)):
         monkeypatch.setenv("COLUMNS", columns)
         assert longest - 20 < max(map(len, _wrapped(text, Terminal()).splitlines())) <= longest

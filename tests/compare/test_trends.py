@@ -57,7 +57,7 @@ def test_a_gain_that_grows_with_clients_is_found_with_its_size():
     assert (found.axis, found.levels, found.verdict, found.blocks) == ("clients", CLIENTS, Verdict.BETTER, 10)
     assert found.changes
     assert found.interval.low < math.exp(0.09) < found.interval.high
-    assert say_trend(found, plan).startswith("18 in simple-update: the gain in throughput grows with clients, from +")
+    assert say_trend(found, plan).startswith("18 on simple-update: the gain in throughput grows with clients, from +")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_curve_on_data_of_ones_own_has_no_scale():
     other = replace(own[0], data=None, workload="select-only")
     plan = replace(plan, experiment=replace(plan.experiment, cells=(*own, other)))
     text = say_trend(replace(found, cells=tuple(cell.identity for cell in own)), plan)
-    assert text.startswith("18 in simple-update on data by the command ./fill: ")
+    assert text.startswith("18 on simple-update on data by the command ./fill: ")
 
 
 def test_one_number_of_clients_with_several_numbers_of_threads_has_no_trend():

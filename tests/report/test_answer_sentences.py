@@ -27,14 +27,14 @@ def say(answer):
 def test_a_difference_is_said_in_the_words_of_throughput(desk):
     answer = desk.verdict_answer(desk.comparison())
     assert say(answer) == [
-        "18 is slower than 16 in simple-update: -3.1 % [-4.2, -1.9] at 95.5 % confidence, decided after 9 of 12 blocks"
+        "18 is slower than 16 on simple-update: -3.1 % [-4.2, -1.9] at 95.5 % confidence, decided after 9 of 12 blocks"
     ]
 
 
 def test_a_level_that_is_called_on_is_not_followed_by_another_on(desk):
     levels = tuple(desk.environment(name, (("settings.synchronous_commit", name),)) for name in ("on", "off"))
     (text,) = say(desk.verdict_answer(desk.comparison(environment="off", reference="on"), environments=levels))
-    assert text.startswith("synchronous_commit = off is slower than synchronous_commit = on in simple-update: ")
+    assert text.startswith("synchronous_commit = off is slower than synchronous_commit = on, on simple-update: ")
 
 
 def test_a_gain_is_called_faster(desk):
@@ -48,7 +48,7 @@ def test_a_gain_is_called_faster(desk):
 def test_metrics_that_are_no_speed_have_their_own_words(desk):
     answer = desk.verdict_answer()
     text = say_comparison(answer, desk.comparison(metric="wal_per_tx", effect=1.2, interval=None))
-    assert text.startswith("18 has more WAL per transaction than 16 in ")
+    assert text.startswith("18 has more WAL per transaction than 16 on ")
     assert text.endswith(": +20.0 % at 95.5 % confidence, decided after 9 of 12 blocks")
 
 
@@ -59,7 +59,7 @@ def test_no_difference_names_the_threshold_and_the_interval(desk):
     )
     (text,) = say(answer)
     assert text == (
-        "No difference larger than 3 % between 18 and 16 in simple-update: between -0.9 % and +1.4 %, "
+        "No difference larger than 3 % between 18 and 16 on simple-update: between -0.9 % and +1.4 %, "
         "decided after 9 of 12 blocks"
     )
 
@@ -78,7 +78,7 @@ def test_an_undecided_comparison_names_no_winner(desk):
     )
     (text,) = say(answer)
     assert text == (
-        "18 and 16 cannot be told apart in simple-update (inconclusive): between -2.4 % and +3.1 % at 95.5 % confidence "
+        "18 and 16 cannot be told apart on simple-update (inconclusive): between -2.4 % and +3.1 % at 95.5 % confidence "
         "after 7 of 12 blocks"
     )
     assert not {"faster", "slower"} & set(text.split())
@@ -97,13 +97,13 @@ def test_too_few_blocks_say_how_many_are_needed_and_claim_nothing(desk):
     )
     (text,) = say(answer)
     assert text == (
-        "Not enough blocks yet to compare 18 with 16 in simple-update: 3 usable blocks so far, an interval needs 8; the plan has only 5"
+        "Not enough blocks yet to compare 18 with 16 on simple-update: 3 usable blocks so far, an interval needs 8; the plan has only 5"
     )
 
 
 def test_a_collapsed_environment_is_a_result(desk):
     answer = desk.verdict_answer(desk.comparison(verdict=Verdict.COLLAPSED, effect=None, interval=None))
-    assert say(answer)[0].startswith("18 collapsed in simple-update: it ran out of a resource")
+    assert say(answer)[0].startswith("18 collapsed on simple-update: it ran out of a resource")
 
 
 def test_a_collapsed_baseline_leaves_nothing_to_compare_with(desk):
@@ -112,7 +112,7 @@ def test_a_collapsed_baseline_leaves_nothing_to_compare_with(desk):
         desk.comparison(verdict=Verdict.INSUFFICIENT, effect=None, interval=None, warnings=(warning,))
     )
     assert say(answer) == [
-        "No comparison of 18 with 16 in simple-update: the baseline collapsed at this load: nothing to compare with"
+        "No comparison of 18 with 16 on simple-update: the baseline collapsed at this load: nothing to compare with"
     ]
 
 
@@ -280,8 +280,8 @@ def test_cells_with_the_same_verdict_share_a_sentence(desk):
     pair = undecided(desk, "select-only", 0.962, 1.101), undecided(desk, "simple-update", 0.908, 1.031)
     assert say(two_cells(desk, *pair)) == [
         (
-            "18 and 16 cannot be told apart (inconclusive): between -3.8 % and +10.1 % in select-only, "
-            "between -9.2 % and +3.1 % in simple-update, over 7 blocks"
+            "18 and 16 cannot be told apart (inconclusive): between -3.8 % and +10.1 % on select-only, "
+            "between -9.2 % and +3.1 % on simple-update, over 7 blocks"
         )
     ]
 
@@ -290,8 +290,8 @@ def test_cells_with_different_numbers_of_blocks_say_each_its_own(desk):
     pair = undecided(desk, "select-only", 0.96, 1.1), undecided(desk, "simple-update", 0.9, 1.03, blocks=9)
     assert say(two_cells(desk, *pair)) == [
         (
-            "18 and 16 cannot be told apart (inconclusive): between -4.0 % and +10.0 % in select-only over 7 blocks, "
-            "between -10.0 % and +3.0 % in simple-update over 9 blocks"
+            "18 and 16 cannot be told apart (inconclusive): between -4.0 % and +10.0 % on select-only over 7 blocks, "
+            "between -10.0 % and +3.0 % on simple-update over 9 blocks"
         )
     ]
 
@@ -320,8 +320,8 @@ def test_what_differs_between_the_cells_is_said_in_each_sentence(desk):
     texts = [sentence.text for sentence in answer_sentences(desk.verdict_answer(*pair, cells=cells))]
     assert texts == [
         (
-            "18 is slower than 16: -3.1 % [-4.2, -1.9] in simple-update with 1 client, "
-            "-3.1 % [-4.2, -1.9] in simple-update with 4 clients, over 9 blocks"
+            "18 is slower than 16: -3.1 % [-4.2, -1.9] on simple-update with 1 client, "
+            "-3.1 % [-4.2, -1.9] on simple-update with 4 clients, over 9 blocks"
         ),
         "All at scale 10",
     ]
@@ -333,7 +333,7 @@ def test_cells_without_enough_blocks_share_a_sentence(desk):
         for cell, blocks in (("select-only", 3), ("simple-update", 4))
     ]
     assert say(two_cells(desk, *pair)) == [
-        "Not enough blocks yet to compare 18 with 16 in select-only and simple-update: 3 to 4 usable blocks so far, an interval needs 8"
+        "Not enough blocks yet to compare 18 with 16 on select-only and simple-update: 3 to 4 usable blocks so far, an interval needs 8"
     ]
 
 
@@ -350,7 +350,7 @@ def test_an_alarm_over_many_cells_stays_short(desk):
 def test_a_control_in_one_of_several_cells_names_the_cell(desk):
     control = undecided(desk, "simple-update", 0.98, 1.02, environment="pg16-control", control=True)
     assert say(two_cells(desk, control, desk.comparison()))[-1] == (
-        "The control (16 a second time) cannot be told apart from 16 in simple-update: between -2.0 % and +2.0 % at "
+        "The control (16 a second time) cannot be told apart from 16 on simple-update: between -2.0 % and +2.0 % at "
         "95.5 % confidence after 7 of 12 blocks; a fault of up to 2 % would not show"
     )
 
@@ -369,7 +369,7 @@ def test_the_headline_comes_first_and_single_cells_are_called_exploratory(desk):
         "decided after 9 of 12 blocks"
     )
     assert second == (
-        "Single cells, exploratory: 18 against 16: slower in select-only (-5.0 % [-6.0, -4.0]) and simple-update "
+        "Single cells, exploratory: 18 against 16: slower on select-only (-5.0 % [-6.0, -4.0]) and simple-update "
         "(-4.0 % [-5.0, -3.0])"
     )
 
@@ -427,7 +427,7 @@ def test_a_cell_of_a_control_that_differs_beyond_chance_is_shouted(desk):
 def test_environments_compared_with_each_other_are_named(desk):
     answer = desk.verdict_answer(desk.comparison())
     pair = desk.comparison(environment="pg18-async", reference="pg18")
-    assert say_comparison(answer, pair).startswith("18 (commit_delay = 100) is slower than 18 in")
+    assert say_comparison(answer, pair).startswith("18 (commit_delay = 100) is slower than 18 on")
     assert len(say(dataclasses.replace(answer, pairs=(pair,)))) == 1
 
 

@@ -120,10 +120,10 @@ def test_a_control_that_differs_by_cpu_puts_such_differences_in_doubt(answer):
 def test_cells_are_named_where_there_are_several(desk, answer):
     cells = (desk.cell(2, "select-only"), desk.cell(4, "select-only"), desk.cell(2))
     (sentence,) = said(answer(make_finding(), cells=cells))
-    assert "than 16 in select-only with 2 clients: " in sentence.text
+    assert "than 16 on select-only with 2 clients: " in sentence.text
     both = tuple(cell.identity for cell in cells[:2])
     (sentence,) = said(answer(make_finding(cells=both), cells=cells))
-    assert "than 16 in the 2 cells that only read: " in sentence.text
+    assert "than 16 on the 2 cells that only read: " in sentence.text
 
 
 def test_the_text_answer_shows_it(answer):

@@ -56,7 +56,7 @@ class Answered:
 )  # fmt: skip
 def test_each_range_is_told_with_its_loads(ranges, said):
     text = say_load(replace(FINDING, ranges=ranges), PLAN.experiment)
-    assert text == f"18 in simple-update{said} (p = 0.002, exploratory)"
+    assert text == f"18 on simple-update{said} (p = 0.002, exploratory)"
 
 
 def test_only_what_depends_on_the_load_is_told():
@@ -68,8 +68,8 @@ def test_drops_and_collapses_are_told_by_their_own_figures():
     drop = LoadDrop(fewer=64, more=128, effect=0.94, interval=Interval(low=0.93, high=0.95), blocks=9)
     finding = replace(FINDING, drops=(drop,), collapsed_from=128)
     assert drop_sentences(Answered(finding)) == (
-        "18 in simple-update: -6.0 % [-7.0, -5.0] throughput from 64 to 128 clients",
-        "18 in simple-update: collapses at 128 clients",
+        "18 on simple-update: -6.0 % [-7.0, -5.0] throughput from 64 to 128 clients",
+        "18 on simple-update: collapses at 128 clients",
     )
 
 
@@ -78,5 +78,5 @@ def test_data_of_ones_own_are_named_in_place_of_a_scale():
     other = replace(own[0], data=None, workload="select-only")
     finding = replace(FINDING, cells=tuple(cell.identity for cell in own))
     text = say_load(finding, replace(PLAN.experiment, cells=(*own, other)))
-    assert text.startswith("18 in simple-update on data by the command ./fill: ")
-    assert say_load(finding, replace(PLAN.experiment, cells=own)).startswith("18 in simple-update: ")
+    assert text.startswith("18 on simple-update on data by the command ./fill: ")
+    assert say_load(finding, replace(PLAN.experiment, cells=own)).startswith("18 on simple-update: ")

@@ -89,7 +89,7 @@ def test_statements_with_names_are_summed_up_and_called_by_them(desk):
     )
     said = statement_sentences(answer)
     assert (
-        said[0] == "18 in simple-update, scale 10, 2 clients, 1 statement one by one: 1 slower (monthly report +50.0 %)"
+        said[0] == "18 on simple-update, scale 10, 2 clients, 1 statement one by one: 1 slower (monthly report +50.0 %)"
     )
     assert all("SELECT" not in text for text in said)
     text = " ".join(render_text(answer).split())

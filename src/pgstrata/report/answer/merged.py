@@ -29,7 +29,7 @@ from pgstrata.report.json.answer import comparison_fields, warning_fields
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.doubts import sum_up_kind
 from pgstrata.report.sentences.findings import say_doubt
-from pgstrata.report.sentences.names import count, name_environment, name_where, say_in
+from pgstrata.report.sentences.names import count, name_environment, name_where, say_on
 from pgstrata.report.sentences.verdicts import (
     name_baseline,
     render_interval,
@@ -118,7 +118,7 @@ def say_merged(answer: MergedAnswer) -> Iterator[str]:
         found = [item for item in answer.comparisons if item.comparison.environment == environment]
         name = name_environment(experiment.environment(environment), experiment)
         place = name_where(found[0].comparison.cell, experiment)
-        where = say_in(place)
+        where = say_on(place)
         words = {verdict_label(item.comparison) for item in found}
         each = "; ".join(
             f"{item.part}: {render_shown(item.comparison) or 'no interval'}"

@@ -134,7 +134,7 @@ def contrast_table(effects: Sequence[FactorEffect], experiment: Experiment) -> T
     ]
     if len({one.cell for one in effects}) > 1:
         cells = tuple(name_where(one.cell, experiment) for one in effects)
-        columns.append(Column(title="cell", cells=cells, words=True, joint=", in "))
+        columns.append(Column(title="cell", cells=cells, words=True, joint=", on "))
     names = Column(title="contrast", cells=tuple(map(name_contrast, effects)))
     return Table(names=names, columns=tuple(columns), shape=Shape.SENTENCES)
 

@@ -37,7 +37,7 @@ from pgstrata.report.commands.decision_sentences import (
 from pgstrata.report.commands.decision_tables import figure_columns, order_environments, pick_comparisons
 from pgstrata.report.commands.decision_worth import worth_sections
 from pgstrata.report.figures.imports import draw_comparisons, draw_steps, draw_values
-from pgstrata.report.sentences.names import TOGETHER, capitalise, count, say_in
+from pgstrata.report.sentences.names import TOGETHER, capitalise, count, say_on
 
 _MOST_ENVIRONMENTS: Final = 24
 _MOST_CELLS: Final = 24
@@ -126,7 +126,7 @@ def _compared(answer: ImportAnswer) -> Iterator[Section]:
     several = len(answer.cells) > 1
     named = several and not answer.paired
     title = f"Over {TOGETHER}" if several and answer.paired else "What was compared"
-    names = [item.environment + say_in(item.cell) if named else item.environment for item in items]
+    names = [item.environment + say_on(item.cell, item.environment) if named else item.environment for item in items]
     yield _section(answer, f"{title}, against {answer.question.baseline}", names, items, "environment")
     if not (several and answer.paired):
         return

@@ -10,7 +10,7 @@ from pgstrata.model.answer import ALL_CELLS, AxisStep, Comparison, OrderedAxis, 
 from pgstrata.model.doubts import DependentValues
 from pgstrata.model.metrics import METRICS
 from pgstrata.report.sentences.factors import STEP_WORDS, say_beside, say_out_of_reach, say_step, say_trend
-from pgstrata.report.sentences.names import TOGETHER, count, say_in
+from pgstrata.report.sentences.names import TOGETHER, count, say_on
 from pgstrata.report.sentences.verdicts import (
     Words,
     needed_blocks,
@@ -142,7 +142,7 @@ def label_of(answer: ImportAnswer, item: Comparison) -> str:
 def _place(answer: ImportAnswer, item: Comparison) -> str:
     if len(answer.cells) <= 1:
         return ""
-    return say_in(TOGETHER if is_whole(item) else item.cell)
+    return say_on(TOGETHER if is_whole(item) else item.cell)
 
 
 def is_whole(item: Comparison) -> bool:
@@ -249,7 +249,7 @@ def say_axis(answer: ImportAnswer, axis: OrderedAxis) -> str:
 def _place_of(answer: ImportAnswer, axis: OrderedAxis) -> str:
     if len(answer.cells) <= 1:
         return ""
-    return say_in(axis.cell if is_single(answer, axis) or not answer.paired else TOGETHER)
+    return say_on(axis.cell if is_single(answer, axis) or not answer.paired else TOGETHER)
 
 
 def _say_step(answer: ImportAnswer, step: AxisStep) -> str:

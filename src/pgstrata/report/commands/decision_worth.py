@@ -10,7 +10,7 @@ from pgstrata.report.blocks.layout import render_tables
 from pgstrata.report.blocks.model import NO_RESULT, Block, Column, Listing, Paragraph, Section, Table, Tone
 from pgstrata.report.blocks.text import wrap
 from pgstrata.report.figures.frontier import PRICES_HELP, draw_frontier
-from pgstrata.report.sentences.names import TOGETHER, capitalise, count, say_in
+from pgstrata.report.sentences.names import TOGETHER, capitalise, count, say_on
 from pgstrata.report.sentences.verdicts import tell_change, tell_interval, verdict_label
 from pgstrata.report.sentences.worth import WORDS, price_texts, say_value
 from pgstrata.units import render_digits
@@ -71,7 +71,7 @@ def _prices(answer: ImportAnswer, worth: Worth) -> list[str]:
 
 def _values(answer: ImportAnswer, worth: Worth) -> list[str]:
     base, told = answer.question.baseline, worth.findings[:_MOST_SAID]
-    places = [say_in(_place(one)) if _several(answer) else "" for one in told]
+    places = [say_on(_place(one)) if _several(answer) else "" for one in told]
     said = [
         say_value(one, one.environment, base, where, lacking="too few values to tell")
         for one, where in zip(told, places, strict=True)

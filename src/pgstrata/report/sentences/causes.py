@@ -18,7 +18,7 @@ from pgstrata.model.attribution import (
     ValueInterval,
 )
 from pgstrata.model.metrics import METRICS, TPS
-from pgstrata.report.sentences.names import count, name_environment, name_where, say_in
+from pgstrata.report.sentences.names import count, name_environment, name_where, say_on
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.units import Unit, render_bytes, render_duration, render_value, shorten
 
@@ -203,7 +203,7 @@ def cause_sentences(answer: Answer) -> list[str]:
         if item is not None and sign is not None and item.total.difference * sign > 0:
             name = name_environment(experiment.environment(item.environment), experiment)
             size, unit = choose_unit(max(item.total.value, item.total.reference))
-            where = say_in(name_where(item.cell, experiment)) if len(experiment.cells) > 1 else ""
+            where = say_on(name_where(item.cell, experiment), name) if len(experiment.cells) > 1 else ""
             texts.append(
                 f"{name}{where}: the first cause is {name_row(item.causes[0])}, "
                 f"{render_change(item.causes[0], size)} of {render_change(item.total, size)} {unit} per transaction"

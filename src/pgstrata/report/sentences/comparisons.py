@@ -14,7 +14,7 @@ from pgstrata.model.metrics import METRICS, SUSTAINED_RATE
 from pgstrata.model.runs import RunRecord, RunStatus
 from pgstrata.model.study import Study
 from pgstrata.report.sentences.findings import say_doubt
-from pgstrata.report.sentences.names import count, join_names, name_environment, name_where, say_in, say_objectives
+from pgstrata.report.sentences.names import count, join_names, name_environment, name_where, say_objectives, say_on
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.report.sentences.verdicts import (
     name_reference,
@@ -154,11 +154,11 @@ def say_case(case: Case) -> str:
         case Verdict.INCONCLUSIVE:
             return say_figures(case, f"{case.name} and {case.base} cannot be told apart", found, note=" (inconclusive)")
         case Verdict.UNSTABLE:
-            where, blocks = say_in(places(case)), _blocks(case)
+            where, blocks = say_on(places(case)), _blocks(case)
             text = f"{case.name} is unstable{where}, and no single percentage describes it ({blocks})"
             return f"{text}: {case.why}" if case.why else text
         case Verdict.COLLAPSED:
-            return f"{case.name} collapsed{say_in(places(case))}: {case.why}"
+            return f"{case.name} collapsed{say_on(places(case))}: {case.why}"
         case _:
             return _say_insufficient(case)
 
@@ -183,11 +183,11 @@ def say_figures(
 ) -> str:
     """The figures of one comparison behind its name, those of several cells each before theirs."""
     if len(case.items) == 1:
-        where = say_in(name_where(case.items[0].cell, case.experiment)) if place else ""
+        where = say_on(name_where(case.items[0].cell, case.experiment), head) if place else ""
         return f"{head}{where}{note}: {render(case.items[0])}{say_course(case.items[0], case.effort)}"
     alike = len({item.blocks for item in case.items}) == 1
     parts = [
-        f"{render(item)}{say_in(name_where(item.cell, case.experiment))}"
+        f"{render(item)}{say_on(name_where(item.cell, case.experiment))}"
         + ("" if alike else f" over {count(item.blocks, 'block')}")
         for item in case.items
     ]
@@ -230,15 +230,15 @@ def places(case: Case) -> str:
 
 def _say_insufficient(case: Case) -> str:
     if case.why:
-        return f"no comparison of {case.name} with {case.base}{say_in(places(case))}: {case.why}"
+        return f"no comparison of {case.name} with {case.base}{say_on(places(case), case.base)}: {case.why}"
     return f"not enough blocks yet to compare {case.name} with {_say_lack(case)}"
 
 
 def _say_lack(case: Case) -> str:
-    """14 in select-only: 8 usable blocks so far, an interval needs 9; the plan has only 8."""
+    """14 on select-only: 8 usable blocks so far, an interval needs 9; the plan has only 8."""
     usable = _blocks(case).replace("block", "usable block")
     needed = max(map(needed_blocks, case.items))
-    text = f"{case.base}{say_in(places(case))}: {usable} so far, an interval needs {needed}"
+    text = f"{case.base}{say_on(places(case), case.base)}: {usable} so far, an interval needs {needed}"
     planned = case.items[0].planned_blocks
     return f"{text}; the plan has only {planned}" if planned < needed else text
 
@@ -292,7 +292,7 @@ def explore(cases: Sequence[Case], most: int) -> str:
         return f"{head}: {count_verdicts(cases)}"
     experiment = cases[0].experiment
     parts = [
-        label + say_in(" and ".join(f"{name_where(item.cell, experiment)}{_size(item)}" for item in items))
+        label + say_on(" and ".join(f"{name_where(item.cell, experiment)}{_size(item)}" for item in items))
         for label, items in _by_label(cases).items()
     ]
     return f"{head}: {'; '.join(parts)}"
@@ -329,7 +329,7 @@ def shout(said: str) -> str:
 def say_control(case: Case) -> str:
     """A control that is no reason for alarm."""
     head, base = f"the control ({case.name})", case.base
-    where = say_in(places(case)) if len(case.experiment.cells) > 1 else ""
+    where = say_on(places(case)) if len(case.experiment.cells) > 1 else ""
     # Where there are several figures each names its cell.
     place = where if len(case.items) == 1 else ""
     match case.verdict:

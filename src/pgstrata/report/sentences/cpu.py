@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pgstrata.model.answer import Answer, CpuFinding, Size, Verdict
 from pgstrata.model.experiment import Experiment
-from pgstrata.report.sentences.names import count, name_both, name_where, say_in
+from pgstrata.report.sentences.names import count, name_both, name_where, say_on
 from pgstrata.report.sentences.verdicts import (
     render_confidence,
     render_interval,
@@ -34,7 +34,7 @@ def say_by_cpu(item: CpuFinding, experiment: Experiment) -> str:
     """What differs, with the sizes of server CPU and throughput; then what shows it, and how surely."""
     name, base = name_both(item.environment, experiment.baseline, experiment)
     head = f"the control ({name})" if item.control else name
-    where = say_in(_name_cells(item.cells, experiment)) if len(experiment.cells) > 1 else ""
+    where = say_on(_name_cells(item.cells, experiment), base) if len(experiment.cells) > 1 else ""
     shown = f"{_percent(item.effect)} {render_interval(item.interval)}".rstrip()
     return (
         f"{head} {_say_difference(item)} {base}{where}: server CPU {_figures(item.server_cpu)}, "

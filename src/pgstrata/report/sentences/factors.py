@@ -15,7 +15,7 @@ from pgstrata.compare.verdicts.judging import ask
 from pgstrata.model.answer import ALL_CELLS, Answer, AxisStep, EffectKind, FactorEffect, OrderedAxis, Verdict
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.sentences.names import count, name_factor, name_where, say_in
+from pgstrata.report.sentences.names import count, name_factor, name_where, say_on
 from pgstrata.report.sentences.verdicts import (
     render_between,
     render_figures,
@@ -61,7 +61,7 @@ def say_axis(axis: OrderedAxis, experiment: Experiment) -> str:
     """Along server: 17 brought +4.2 % [+3.1, +5.3] (p = 0.002), over 9 blocks; without a step, that none stands out."""
     head = f"along {name_factor(axis.factor)}"
     if axis.cell != ALL_CELLS and len(experiment.cells) > 1:
-        head += say_in(name_where(axis.cell, experiment))
+        head += say_on(name_where(axis.cell, experiment))
     over = f", over {count(axis.blocks, 'block')}"
     if axis.steps:
         what = METRICS[axis.metric].title

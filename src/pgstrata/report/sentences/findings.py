@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, assert_never
 
 from pgstrata.model import doubts
-from pgstrata.report.sentences.names import count, say_in
+from pgstrata.report.sentences.names import count, say_on
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.units import render_apart, render_bytes, render_duration, render_names, render_percent_change
 
@@ -283,7 +283,7 @@ def _say_order(doubt: doubts.InSequence | doubts.DriftingRepeats) -> str:
 def _say_left_out(doubt: doubts.BlocksLeftOut) -> str:
     parts = []
     for lacks, blocks in doubt.lacking.items():
-        rows = _name_some([name if cell is None else name + say_in(cell) for name, cell in lacks])
+        rows = _name_some([name if cell is None else name + say_on(cell) for name, cell in lacks])
         have = f"block {blocks[0]} has" if len(blocks) == 1 else f"blocks {_name_some(blocks)} have"
         parts.append(f"{have} no row of {rows}")
     left = sum(len(blocks) for blocks in doubt.lacking.values())

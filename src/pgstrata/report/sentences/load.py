@@ -8,7 +8,7 @@ from pgstrata.model.answer import Answer, LoadDrop, LoadFinding, LoadRange, Verd
 from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.study import Study
-from pgstrata.report.sentences.names import count, name_environment, say_in, say_size
+from pgstrata.report.sentences.names import count, name_environment, say_on, say_size
 from pgstrata.report.sentences.verdicts import render_interval, render_threshold
 from pgstrata.units import render_percent_change
 
@@ -52,7 +52,7 @@ def _say_ladder(end: LadderEnd, experiment: Experiment) -> str:
 
 
 def say_load(finding: LoadFinding, experiment: Experiment) -> str:
-    """18 in select-only: no difference larger than 3 % up to 16 clients, -12 % [-14, -10] throughput from 32 on."""
+    """18 on select-only: no difference larger than 3 % up to 16 clients, -12 % [-14, -10] throughput from 32 on."""
     said = [f"{_say_range(each, finding, experiment)} {_say_place(each, finding)}" for each in finding.ranges]
     turns = ", better at some loads and worse at others" if finding.turns else ""
     chance = f"p = {finding.p:.2g}, " if finding.p is not None else ""
@@ -100,8 +100,8 @@ def _say_change(effect: float, interval: str) -> str:
 
 
 def _name(finding: LoadFinding, experiment: Experiment) -> str:
-    """18 in select-only; with the size of its data where there are several."""
+    """18 on select-only; with the size of its data where there are several."""
     cell = experiment.cell(finding.cells[0])
     several = len({say_size(each) for each in experiment.cells}) > 1
     curve = f"{cell.workload} {say_size(cell)}" if several else cell.workload
-    return name_environment(experiment.environment(finding.environment), experiment) + say_in(curve)
+    return name_environment(experiment.environment(finding.environment), experiment) + say_on(curve)

@@ -106,9 +106,11 @@ def name_where(comparison_cell: str, experiment: Experiment) -> str:
     return f"{text} [{cell.identity}]" if alike > 1 else text
 
 
-def say_in(place: str) -> str:
-    """In simple-update; over all cells together. With "on", a level that is called on would stand before another on."""
-    return f" over {place}" if place.startswith(TOGETHER) else f" in {place}"
+def say_on(place: str, after: str = "") -> str:
+    """On simple-update; over all cells together. A comma stands before it if the text before, `after`, ends with on."""
+    if place.startswith(TOGETHER):
+        return f" over {place}"
+    return f", on {place}" if after.endswith(" on") else f" on {place}"
 
 
 def _say_where(cell: Cell, experiment: Experiment) -> str:

@@ -6,7 +6,7 @@ from statistics import median
 from pgstrata.compare.sustained import find_sustained_rates
 from pgstrata.model.answer import Answer, SustainedRate
 from pgstrata.model.metrics import SUSTAINED_RATE
-from pgstrata.report.sentences.names import name_environment, name_where, say_in, say_objective
+from pgstrata.report.sentences.names import name_environment, name_where, say_objective, say_on
 from pgstrata.sources.runs import may_enter
 from pgstrata.units import render_value
 
@@ -27,7 +27,7 @@ def _say(answer: Answer, items: Sequence[SustainedRate]) -> str:
     experiment = answer.study.plan.experiment
     rates = [f"{_figures(answer, one)} in {name_environment(experiment.environment(one.environment), experiment)}"
              for one in items]  # fmt: skip
-    where = say_in(name_where(items[0].cell, experiment)) if len(experiment.cells) > 1 else ""
+    where = say_on(name_where(items[0].cell, experiment)) if len(experiment.cells) > 1 else ""
     what = "median of the runs, 95 % interval" if any(one.interval for one in items) else "median of the runs"
     return f"transactions per second {say_objective(items[0].objective)}{where} ({what}): {', '.join(rates)}"
 

@@ -6,7 +6,7 @@ from typing import Final
 from pgstrata.compare.verdicts.judging import threshold_of
 from pgstrata.model.answer import Answer, StatementShift, Verdict
 from pgstrata.model.runs import name_of_statement
-from pgstrata.report.sentences.names import count, name_cell, name_environment, say_in
+from pgstrata.report.sentences.names import count, name_cell, name_environment, say_on
 from pgstrata.report.sentences.verdicts import render_threshold
 from pgstrata.units import render_percent_change
 
@@ -27,7 +27,7 @@ def statement_sentences(answer: Answer) -> tuple[str, ...]:
 
 def _say(answer: Answer, cell: str, environment: str, shifts: Sequence[StatementShift]) -> str:
     experiment = answer.study.plan.experiment
-    where = say_in(name_cell(experiment.cell(cell), experiment)) if len(experiment.cells) > 1 else ""
+    where = say_on(name_cell(experiment.cell(cell), experiment)) if len(experiment.cells) > 1 else ""
     name = name_environment(experiment.environment(environment), experiment)
     threshold = render_threshold(threshold_of(experiment, shifts[0].metric))
     said = [_name_all(word, shifts, verdict) for word, verdict in _MOVED if _number(shifts, verdict)]

@@ -6,7 +6,7 @@ from pgstrata.model.answer import Answer, LoadTrend, Verdict
 from pgstrata.model.metrics import METRICS
 from pgstrata.model.plan import Plan
 from pgstrata.model.reasons import DATA_EXCEED
-from pgstrata.report.sentences.names import count, name_environment, say_in, say_size
+from pgstrata.report.sentences.names import count, name_environment, say_on, say_size
 from pgstrata.report.sentences.verdicts import render_interval
 from pgstrata.units import Direction, render_percent_change
 
@@ -21,7 +21,7 @@ def trend_sentences(answer: Answer) -> tuple[str, ...]:
 
 
 def say_trend(trend: LoadTrend, plan: Plan) -> str:
-    """18 in select-only: the gain in throughput grows with clients, from +2 % with 1 to +12 % with 64 clients (...)."""
+    """18 on select-only: the gain in throughput grows with clients, from +2 % with 1 to +12 % with 64 clients (...)."""
     experiment = plan.experiment
     metric = METRICS[trend.metric]
     sign = 1 if metric.direction is Direction.HIGHER else -1
@@ -29,7 +29,7 @@ def say_trend(trend: LoadTrend, plan: Plan) -> str:
     figures = f"{render_percent_change(trend.effect)} {render_interval(trend.interval)}".rstrip()
     along = f"from {_say_end(trend.first, trend, 0)} to {_say_end(trend.last, trend, -1)}"
     turn = _say_turn(first, last, metric.title, trend)
-    name = name_environment(experiment.environment(trend.environment), experiment) + say_in(_say_curve(trend, plan))
+    name = name_environment(experiment.environment(trend.environment), experiment) + say_on(_say_curve(trend, plan))
     return f"{name}: {turn}, {along} (change {figures}, {count(trend.blocks, 'block')}, exploratory)"
 
 
