@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -142,11 +142,10 @@ def _drops(question: Question, arms: Arms, environment: str, curve: Sequence[Cel
     """Neighbouring numbers of clients between which the environment's own figures get worse by the threshold."""
     rule = make_rule(question)
     rule = replace(rule, alpha=rule.alpha / (len(curve) - 1))
-    for fewer, more in itertools.pairwise(curve):
-        levels = [find_arm(arms, environment, cell.identity).levels(question.metric) for cell in (fewer, more)]
-        blocks = sorted(levels[0].keys() & levels[1].keys())
-        d = question.sign * np.array([math.log(levels[1][block]) - math.log(levels[0][block]) for block in blocks])
-        (decision,) = decide_once([d[np.isfinite(d)]], [rule])
+    levels = [find_arm(arms, environment, cell.identity).levels(question.metric) for cell in curve]
+    samples = [question.sign * _changes(*neighbours) for neighbours in itertools.pairwise(levels)]
+    decisions = decide_once(samples, [rule] * len(samples))
+    for (fewer, more), decision in zip(itertools.pairwise(curve), decisions, strict=True):
         if decision.verdict is Verdict.WORSE and decision.estimate is not None:
             yield LoadDrop(
                 fewer=fewer.clients,
@@ -155,3 +154,10 @@ def _drops(question: Question, arms: Arms, environment: str, curve: Sequence[Cel
                 interval=to_interval(decision.estimate.interval, question.sign),
                 blocks=decision.n,
             )
+
+
+def _changes(before: Mapping[int, float], after: Mapping[int, float]) -> FloatArray:
+    """Log differences in the blocks that have both, in their order."""
+    blocks = sorted(before.keys() & after.keys())
+    d = np.array([math.log(after[block]) - math.log(before[block]) for block in blocks], dtype=np.float64)
+    return d[np.isfinite(d)]

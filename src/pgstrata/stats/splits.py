@@ -6,7 +6,10 @@ have any height; gaps are nan.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -17,6 +20,10 @@ from pgstrata.stats.ranks import TIE, FloatArray, IndexArray
 _DIGITS: Final = 12
 _CHUNK: Final = 2_000_000
 _LEAST_CHUNK: Final = 250
+# Values that are summed up at once: they fit into the cache of a processor.
+_PART: Final = 200_000
+# Places in random orders that are kept, two bytes each for all but the largest studies.
+_MOST_KEPT: Final = 8_000_000
 # Makes the lower quartile of |x - y| over pairs estimate the standard deviation (Rousseeuw & Croux 1993, Q_n). A step
 # widens fewer than three quarters of the pairs of a row.
 _QUARTILE_TO_SD: Final = 2.2219
@@ -31,6 +38,18 @@ _ROUNDING: Final = 1e-9
 # Dips of any width are looked for along so many edges, narrow ones along more.
 _MOST_FOR_ANY_WIDTH: Final = 12
 _WIDEST_DIP: Final = 2
+
+
+_Places = npt.NDArray[np.unsignedinteger]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draws:
+    """Random orders: how many, in chunks of which size."""
+
+    number: int
+    size: int
+    seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,16 +132,13 @@ def _permute_windows(values: FloatArray, windows: IndexArray, *, draws: int, see
     weights = _weights(scores, windows)
     if not np.isfinite(weights).any():
         return None
-    random = np.random.default_rng(seed)
     size = max(_LEAST_CHUNK, _CHUNK // (scores.size + weights.size))
+    chunks = _orders(np.isfinite(scores), _Draws(number=draws, size=size, seed=seed))
     # The order as measured is one of the permutations (Phipson & Smyth 2010).
-    orders = np.concatenate([scores[np.newaxis], _permute(scores, min(size, draws), random)])
-    statistics = _statistics(orders, weights, windows)
+    statistics = _statistics(scores, next(chunks), weights, windows)
     spreads = statistics.std(axis=0)
     largest = [_largest(statistics, spreads)]
-    for start in range(size, draws, size):
-        more = _permute(scores, min(size, draws - start), random)
-        largest.append(_largest(_statistics(more, weights, windows), spreads))
+    largest += [_largest(_statistics(scores, more, weights, windows), spreads) for more in chunks]
     found = np.append(largest[0][0], _clearest(scores, weights, spreads, windows))
     p = (np.concatenate(largest)[:, np.newaxis] >= found - _ROUNDING).mean(axis=0)
     # A clearest split that was not among the permutations has the probability of one of them.
@@ -207,13 +223,44 @@ def _count_inside(scores: FloatArray, windows: IndexArray) -> IndexArray:
     return np.asarray(running[:, windows[:, 1]] - running[:, windows[:, 0]], dtype=np.intp)
 
 
-def _permute(scores: FloatArray, draws: int, random: np.random.Generator) -> FloatArray:
-    """Shape (draws, rows, columns): the scores of each row in a new order, gaps staying where they are."""
-    drawn = np.full((draws, *scores.shape), np.nan)
-    for row, values in enumerate(scores):
-        places = np.flatnonzero(np.isfinite(values))
-        drawn[:, row, places] = random.permuted(np.broadcast_to(values[places], (draws, places.size)), axis=1)
-    return drawn
+def _orders(there: npt.NDArray[np.bool_], drawn: _Draws) -> Iterator[IndexArray]:
+    """Orders of the columns within each row, in chunks; the first of all is the one that is there.
+
+    Drawing them takes far longer than what is done with them, and the same are needed again for each cell of a study:
+    those of few values are kept.
+
+    Args:
+        there: shape (rows, columns), False for gaps, which stay where they are.
+        drawn: how many orders there are beside the first.
+
+    Yields:
+        Places in the values of all rows, shape (columns, draws, rows).
+    """
+    key = there.shape, there.tobytes(), drawn
+    for chunk in _kept_orders(*key) if drawn.number * there.size <= _MOST_KEPT else _draw_orders(*key):
+        yield chunk.astype(np.intp)
+
+
+@lru_cache(maxsize=4)
+def _kept_orders(shape: tuple[int, int], there: bytes, drawn: _Draws) -> tuple[_Places, ...]:
+    return tuple(_draw_orders(shape, there, drawn))
+
+
+def _draw_orders(shape: tuple[int, int], there: bytes, drawn: _Draws) -> Iterator[_Places]:
+    """As small numbers: there are millions of them."""
+    random = np.random.default_rng(drawn.seed)
+    size = math.prod(shape)
+    same: _Places = np.arange(size).reshape(shape).astype(np.min_scalar_type(size))
+    columns = [np.flatnonzero(row) for row in np.frombuffer(there, dtype=np.bool_).reshape(shape)]
+    for start in range(0, drawn.number, drawn.size):
+        count = min(drawn.size, drawn.number - start)
+        first = int(start == 0)
+        orders = np.empty((shape[1], first + count, shape[0]), dtype=same.dtype)
+        orders[:] = same.T[:, np.newaxis]
+        for row, places in enumerate(columns):
+            alike = np.broadcast_to(same[row, places], (count, places.size))
+            orders[places, first:, row] = random.permuted(alike, axis=1).T
+        yield orders
 
 
 def _clearest(scores: FloatArray, weights: FloatArray, spreads: FloatArray, windows: IndexArray) -> FloatArray:
@@ -231,24 +278,26 @@ def _clearest(scores: FloatArray, weights: FloatArray, spreads: FloatArray, wind
     return np.asarray(_standardise(found, spreads).max(axis=(0, 2)), dtype=np.float64)
 
 
-def _statistics(orders: FloatArray, weights: FloatArray, windows: IndexArray) -> FloatArray:
+def _statistics(scores: FloatArray, orders: IndexArray, weights: FloatArray, windows: IndexArray) -> FloatArray:
     """Mean and trimmed mean over the rows of the differences of means, (draws, windows, 2); 0 where there is none.
 
     Args:
-        orders: scores, shape (draws, rows, columns).
+        scores: shape (rows, columns).
+        orders: see `_orders`.
         weights: shape (rows, windows).
         windows: shape (windows, 2).
     """
-    whole = bool(np.isfinite(orders[0]).all())
-    running = np.cumsum(orders, axis=2) if whole else np.nancumsum(orders, axis=2)
-    found = np.zeros((len(orders), len(windows), 2))
-    for place, counted in enumerate(np.isfinite(weights).T):
-        first, last = windows[place]
-        rows = slice(None) if counted.all() else counted
-        sums = running[:, rows, last - 1]
-        if first:
-            sums = sums - running[:, rows, first - 1]
-        found[:, place] = _combine(sums * weights[counted, place])
+    found = np.zeros((orders.shape[1], len(windows), 2))
+    known, values = np.isfinite(weights), np.nan_to_num(scores)
+    step = max(1, _PART // scores.size)
+    for start in range(0, len(found), step):
+        part = slice(start, start + step)
+        running = np.cumsum(np.take(values, orders[:, part]), axis=0)
+        for place, (first, last) in enumerate(windows):
+            counted = known[:, place]
+            sums = running[last - 1] - running[first - 1] if first else running[last - 1]
+            sums = sums if counted.all() else sums[:, counted]
+            found[part, place] = _combine(sums * weights[counted, place])
     return found
 
 
