@@ -56,6 +56,20 @@ def test_throughput_is_drawn_second_by_second_and_begins_anew_with_each_run():
     assert len(screen(*ticks, Event(kind=EventKind.PROGRESS, run="b2", text="1 s", value=5.0)).rates) == 1
 
 
+def test_in_slices_throughput_is_that_of_the_same_environment_and_cell_in_the_blocks_before():
+    runs = [
+        replace(finished(n), run=f"b0{n}/{environment}/select-only", value=value)
+        for n in (1, 2, 3) for environment, value in (("16", 1000.0 * n), ("18", 500.0))
+    ]  # fmt: skip
+    failed = replace(finished(4, "the server died", status=RunStatus.FAILED), run="b04/16/select-only")
+    made = screen(*runs, failed, Event(kind=EventKind.PROGRESS, run="b05/16/select-only", text="round 2 of 12"))
+    assert made.lines(80, 24)[1:] == ["b05/16/select-only · round 2 of 12", "  ▁▅█  3,000 tps in its last block"]
+    made.note(Event(kind=EventKind.PROGRESS, run="b05/16/select-only", text="1 s", value=40.0))
+    assert made.lines(80, 24)[2] == "  ▁  40 tps"
+    made.note(Event(kind=EventKind.STEP, run="b05/16/simple-update", text="clone"))
+    assert len(made.lines(80, 24)) == 2
+
+
 def test_comparisons_stand_with_their_intervals_and_say_when_they_were_decided():
     assert say_standing(OPEN, WORDS) == "  -3.0 % [-7.0, +1.0]  open after 7 blocks"
     assert say_standing(DECIDED, WORDS) == " -10.0 % [-12.0, -8.0]  slower, decided after 9 blocks"
