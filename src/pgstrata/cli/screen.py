@@ -39,12 +39,14 @@ class _Doubt:
 class Screen:
     """What is on the screen; `experiment` gives names to environments, None where there is no one experiment.
 
-    `rates` are the throughput of the present run by second, `blocks` that of finished runs by environment and cell.
+    `before`: runs that earlier calls made, whose doubts are not told. `rates` are the throughput of the present run by
+    second, `blocks` that of finished runs by environment and cell.
     """
 
     experiment: Experiment | None = None
     done: int = 0
     total: int = 0
+    before: int = 0
     left: float | None = None
     budget: float | None = None
     run: str = ""
@@ -57,10 +59,12 @@ class Screen:
     def note(self, event: Event) -> None:
         """Take an event in."""
         if event.seconds_left is not None:
-            self.left, self.budget = event.seconds_left, event.budget_left
+            self.left = event.seconds_left
+        if event.budget_left is not None:
+            self.budget = event.budget_left
         match event.kind:
             case EventKind.STUDY_STARTED:
-                self.done, self.total = event.done, event.total
+                self.done, self.total, self.before = event.done, event.total, event.done
             case EventKind.STEP | EventKind.PROGRESS | EventKind.BUILDING:
                 self._follow(event)
             case EventKind.RUN_FINISHED:
@@ -140,7 +144,8 @@ class Screen:
     def _doubts(self) -> list[str]:
         found = sorted(self.doubts.values(), key=lambda doubt: -doubt.runs)
         left = len(found) - _MOST_DOUBTS
-        lines = [f"! {doubt.runs} of {self.done} runs {doubt.text}" for doubt in found[:_MOST_DOUBTS]]
+        runs = render_count(self.done - self.before, "run")
+        lines = [f"! {doubt.runs} of {runs} {doubt.text}" for doubt in found[:_MOST_DOUBTS]]
         return [*lines, *([f"! and {left} other kinds of doubt"] if left > 0 else [])]
 
 
