@@ -10,6 +10,7 @@ from pgstrata.model.doubts import CountedDoubt, NamedDoubt, PlainDoubt
 from pgstrata.model.guards import GUARDS, Force
 from pgstrata.model.reasons import Reason
 from pgstrata.report.sentences.causes import say_obstacle
+from pgstrata.report.sentences.doubts import SummedUp, sum_up_kind
 from pgstrata.report.sentences.findings import say_doubt, say_doubt_of
 from pgstrata.report.sentences.reasons import say_reason
 
@@ -474,3 +475,8 @@ def test_doubts_call_environments_as_the_answer_does(desk):
     ]
     assert all("18 tuned" in text for text in said), said
     assert not [text for text in said if "18-tuned" in text or "pg18" in text]
+
+
+def test_a_sentence_that_stands_for_others_is_no_case_of_its_own():
+    assert sum_up_kind("sampler_lost", ["a", "b", "c"]) == SummedUp("a (and 2 more of this kind)", ("b", "c"))
+    assert sum_up_kind("sampler_lost", ["a"]) == SummedUp("a")

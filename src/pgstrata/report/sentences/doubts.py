@@ -65,11 +65,13 @@ def _sum_up(answer: Answer, code: str, texts: Sequence[str]) -> SummedUp:
 
 
 def sum_up_kind(code: str, texts: Sequence[str]) -> SummedUp:
-    """One sentence for all doubts of a kind, whose own sentences are its cases."""
+    """One sentence for all doubts of a kind; its cases are their own sentences, without one that it quotes."""
     if len(texts) == 1:
         return SummedUp(texts[0])
     said = _begin(_OF_KINDS.get(code, "").format(number=len(texts)))
-    return SummedUp(said or f"{texts[0]} (and {len(texts) - 1} more of this kind)", tuple(texts))
+    if said:
+        return SummedUp(said, tuple(texts))
+    return SummedUp(f"{texts[0]} (and {len(texts) - 1} more of this kind)", tuple(texts[1:]))
 
 
 def _say_suspects(answer: Answer) -> str:
