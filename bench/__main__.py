@@ -31,8 +31,10 @@ from incidents.measure import measure_incidents
 from large_study import measure_large_study
 from largest_plan import measure_largest_plan
 from live import measure_live, measure_live_runs, measure_live_writing
+from live_screen import measure_live_screen
 from loading import measure_loading
 from merged import measure_merged
+from newcomer import measure_newcomer
 from objective import measure_objective
 from observer import measure_observer, measure_overhead
 from order_entry import measure_order_entry
@@ -87,6 +89,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "recorder": measure_recorder,
     "recording": measure_recording,
     "scraping": measure_scraping,
+    "live-screen": measure_live_screen,
     "serve": measure_serving,
     "correlate": measure_correlate,
     "switch": measure_switch,
@@ -104,6 +107,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "agreement": measure_agreement,
     "agreement-writing": measure_agreement_writing,
     "demo": measure_demo,
+    "newcomer": measure_newcomer,
     "live": measure_live,
     "live-runs": measure_live_runs,
     "live-equal": measure_live_equal,

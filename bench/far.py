@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import tempfile
@@ -12,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+from support import load_support
 
 from pgstrata.app.site import SSH_CONFIG
 
@@ -30,7 +31,7 @@ def far_rig() -> Iterator[FarRig | None]:
 
     The reason is printed then.
     """
-    sshd = _load_sshd()
+    sshd = load_support("sshd")
     if reason := sshd.why_not():
         print(f"    no figures: {reason}")
         yield None
@@ -62,13 +63,3 @@ def storing_apart() -> Iterator[Path]:
 def _stored(folder: Path) -> dict[str, str]:
     """Where pgstrata stores what it would otherwise keep."""
     return {f"PGSTRATA_{name}": str(folder / name.lower()) for name in ("STATE", "DATA", "LOCK")}
-
-
-def _load_sshd() -> Any:
-    """The second host of the tests, which are no package."""
-    spec = importlib.util.spec_from_file_location("sshd", Path(__file__).parents[1] / "tests" / "support" / "sshd.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

@@ -117,7 +117,8 @@ def test_names_that_pgstrata_knows_are_offered(place):
 
 
 def test_an_assignment_is_completed_level_by_level(place):
-    assert offered(place, "try ser") == ["server="]
+    assert offered(place, "try ser") == offered(place, "try server=") != []
+    assert offered(place, "try c")[0].endswith("=")
     assert offered(place, "try cpu.q") == ["cpu.quota="]
     assert offered(place, "try shared_b") == ["shared_buffers="]
     assert offered(place, "try pages=") == ["pages=4kB", "pages=2MB", "pages=1GB"]
@@ -159,6 +160,7 @@ def test_levels_of_the_study_on_the_command_line_are_offered(place):
     assert offered(place, "show study --filter server=") == ["server=16", "server=18"]
     assert offered(place, "show study --filter work_mem=8MB,") == ["work_mem=8MB,4MB", "work_mem=8MB,16MB"]
     assert offered(place, "show study --filter pages=") == []
+    assert offered(place, "show study --filter se") == ["server=16", "server=18"]
     assert offered(place, "show study --by w") == ["work_mem", "workload"]
     filtered = ("pgstrata", "show", "study", "--filter", "server", "=")
     assert offered_in_bash(place, *filtered, "1") == ["16", "18"]

@@ -50,10 +50,29 @@ def test_the_budget_stands_beside_the_time_and_alone_where_it_ends_first(left, b
     assert screen(event).lines(80, 24)[0] == f"3 of at most 40 runs · {said}"
 
 
+def test_the_budget_is_known_before_the_first_run_has_ended():
+    made = screen(Event(kind=EventKind.STUDY_STARTED, total=40, budget_left=480.0))
+    assert made.lines(80, 24)[0] == "0 of at most 40 runs · budget: 8 min left"
+
+
 def test_throughput_is_drawn_second_by_second_and_begins_anew_with_each_run():
     ticks = [Event(kind=EventKind.PROGRESS, run="b1", text=f"{n} s", value=float(n)) for n in range(1, 9)]
     assert draw_bars(screen(*ticks).rates) == "▁▂▃▄▅▆▇█"
     assert len(screen(*ticks, Event(kind=EventKind.PROGRESS, run="b2", text="1 s", value=5.0)).rates) == 1
+
+
+def test_in_slices_throughput_is_that_of_the_same_environment_and_cell_in_the_blocks_before():
+    runs = [
+        replace(finished(n), run=f"b0{n}/{environment}/select-only", value=value)
+        for n in (1, 2, 3) for environment, value in (("16", 1000.0 * n), ("18", 500.0))
+    ]  # fmt: skip
+    failed = replace(finished(4, "the server died", status=RunStatus.FAILED), run="b04/16/select-only")
+    made = screen(*runs, failed, Event(kind=EventKind.PROGRESS, run="b05/16/select-only", text="round 2 of 12"))
+    assert made.lines(80, 24)[1:] == ["b05/16/select-only · round 2 of 12", "  ▁▅█  3,000 tps in its last block"]
+    made.note(Event(kind=EventKind.PROGRESS, run="b05/16/select-only", text="1 s", value=40.0))
+    assert made.lines(80, 24)[2] == "  ▁  40 tps"
+    made.note(Event(kind=EventKind.STEP, run="b05/16/simple-update", text="clone"))
+    assert len(made.lines(80, 24)) == 2
 
 
 def test_comparisons_stand_with_their_intervals_and_say_when_they_were_decided():
@@ -65,6 +84,11 @@ def test_comparisons_stand_with_their_intervals_and_say_when_they_were_decided()
 def test_doubts_of_one_kind_are_one_line_with_their_number():
     made = screen(*(finished(number, f"{number}.5 CPUs were busy elsewhere") for number in range(1, 30)))
     assert made.lines(100, 24)[-1] == "! 29 of 29 runs suspect: 1.5 CPUs were busy elsewhere"
+
+
+def test_doubts_are_a_share_of_the_runs_of_this_call():
+    resumed = Event(kind=EventKind.STUDY_STARTED, done=16, total=40)
+    assert screen(resumed, finished(17, "a doubt")).lines(100, 24)[-1] == "! 1 of 1 run suspect: a doubt"
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 6), (20, 5), (200, 60)])

@@ -47,9 +47,9 @@ def missing(share):
 def test_alike_remarks_of_an_environment_are_one_warning_with_the_first_run():
     study = make_study({(OTHER, 1): missing(31), (OTHER, 3): missing(45), (BASE, 2): lost()})
     one, other = unseen_warnings(study)
-    assert (one.code, one.environment, one.number, one.of) == ("sampler_lost", "16", 1, 4)
+    assert (one.code, one.environment, one.number, one.of) == ("sampler_lost", "pg16", 1, 4)
     assert ((one.reason,), one.first) == (lost(), "b02/pg16/simple-update-s10-c4")
-    assert (other.code, other.environment, other.number, other.of) == ("samples_missing", "18", 2, 4)
+    assert (other.code, other.environment, other.number, other.of) == ("samples_missing", "pg18", 2, 4)
     assert ((other.reason,), other.first) == (missing(31), "b01/pg18/simple-update-s10-c4")
 
 

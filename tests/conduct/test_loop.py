@@ -78,6 +78,7 @@ def test_a_resumed_run_has_the_rest_of_the_budget():
     ending, rig = carry_out(plan, world, budget=45.0, spent=40.0)
     assert ending is Ending.BUDGET
     assert not rig.store.done
+    assert [event.budget_left for event in rig.events.events if event.kind is EventKind.STUDY_STARTED] == [5.0]
 
 
 def slow_to_build(rig, seconds):

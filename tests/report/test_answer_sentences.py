@@ -214,7 +214,7 @@ def test_a_doubt_is_told_once_with_its_cells(desk):
         for name in ("pg18", "pg18-async")
     ]
     assert doubt_sentences(desk.verdict_answer(*comparisons, cells=cells)) == (
-        "1 of 9 runs of pg16 is suspect and in the estimate (simple-update, scale 10, 1 client)",
+        "1 of 9 runs of 16 is suspect and in the estimate (simple-update, scale 10, 1 client)",
     )
 
 
@@ -233,14 +233,14 @@ def test_runs_that_a_headline_counts_are_not_counted_again_for_its_cells(desk):
     ]
     answer = dataclasses.replace(answer, comparisons=(headline, *cells))
     assert doubt_sentences(answer) == (
-        "7 of 18 runs of pg18 are suspect and in the estimate (all cells together)",
+        "7 of 18 runs of 18 are suspect and in the estimate (all cells together)",
         "Stopped early: 4 of 9 planned blocks were measured (all cells together)",
         (
             "in 3 blocks other processes used the CPU during one of the two environments only: they stay in the "
             "estimate, because random order exposes both to background load (all cells together)"
         ),
         (
-            "1 of 9 runs of pg16 is suspect and in the estimate (simple-update, scale 10, 2 clients; select-only, "
+            "1 of 9 runs of 16 is suspect and in the estimate (simple-update, scale 10, 2 clients; select-only, "
             "scale 10, 2 clients)"
         ),
     )

@@ -10,7 +10,8 @@ from pgstrata.model.doubts import CountedDoubt, NamedDoubt, PlainDoubt
 from pgstrata.model.guards import GUARDS, Force
 from pgstrata.model.reasons import Reason
 from pgstrata.report.sentences.causes import say_obstacle
-from pgstrata.report.sentences.findings import say_doubt
+from pgstrata.report.sentences.doubts import SummedUp, sum_up_kind
+from pgstrata.report.sentences.findings import say_doubt, say_doubt_of
 from pgstrata.report.sentences.reasons import say_reason
 
 BOTH = ("b", "a")
@@ -454,3 +455,28 @@ def test_why_a_difference_cannot_be_split_is_told_with_what_helps(obstacle, why,
     arms = {"environment": "b", "reference": "a", "cell": "c1"}
     item = Unattributed(**arms, obstacle=obstacle, blocks=4, sampled=1, lost=replace(LOST, said="it was killed"))
     assert say_obstacle(item) == (why, remedy)
+
+
+def test_doubts_call_environments_as_the_answer_does(desk):
+    tuned = replace(desk.environment("18-tuned", (("server", "18"), ("jit", "on"))), label="18 tuned")
+    plain = desk.environment("pg18", (("server", "18"),))
+    experiment = desk.verdict_answer(environments=(plain, tuned)).study.plan.experiment
+    both = ("18-tuned", "pg18")
+    said = [
+        say_doubt_of(doubt, experiment)
+        for doubt in (
+            CountedDoubt(code="suspect_runs", number=3, of=4, environment="18-tuned"),
+            doubts.SidesDiffer(code="checkpoints_differ", environments=both, values=(2.0, 1.0)),
+            NamedDoubt(code="cut_cycles", names=both),
+            doubts.ControlDiffers(control="18-tuned", verdict="slower"),
+            doubts.UndeclaredDifference(fact="kernel", holders={"6.1": ("18-tuned",), "6.2": ("pg18",)}),
+            doubts.NotSteady(environment="18-tuned", opening=-0.1, seconds=10.0),
+        )
+    ]
+    assert all("18 tuned" in text for text in said), said
+    assert not [text for text in said if "18-tuned" in text or "pg18" in text]
+
+
+def test_a_sentence_that_stands_for_others_is_no_case_of_its_own():
+    assert sum_up_kind("sampler_lost", ["a", "b", "c"]) == SummedUp("a (and 2 more of this kind)", ("b", "c"))
+    assert sum_up_kind("sampler_lost", ["a"]) == SummedUp("a")

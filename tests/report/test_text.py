@@ -11,8 +11,9 @@ from pgstrata.model.experiment import Script
 from pgstrata.model.reasons import Reason
 from pgstrata.model.runs import StatementLatency
 from pgstrata.report.blocks.layout import WIDTH
-from pgstrata.report.blocks.model import Verbatim
-from pgstrata.report.blocks.text import block_lines
+from pgstrata.report.blocks.markdown import emit_markdown
+from pgstrata.report.blocks.model import Document, Paragraph, Remark, Verbatim
+from pgstrata.report.blocks.text import block_lines, emit_text
 from rendering import render_text
 
 
@@ -239,3 +240,16 @@ def test_an_experiment_with_files_of_its_own_says_that_they_belong_to_it(desk):
         study = dataclasses.replace(answer.study, plan=dataclasses.replace(plan, experiment=experiment))
         text = " ".join(render_text(dataclasses.replace(answer, study=study)).split())
         assert "with this as experiment.toml, beside the files that it names:" in text
+
+
+def test_each_kind_of_doubt_is_one_line_with_its_cases_below_it():
+    doubts = (Remark("Stopped early"), Remark("In 2 runs the CPU was busy", ("1 run of 16", "1 run of 18")))
+    document = Document(
+        name="Study x", title="Which?", summary="", doubts=doubts, colophon="", answer=(Paragraph("18 is slower."),),
+        sections=(),
+    )  # fmt: skip
+    lines = emit_text(document).splitlines()
+    assert lines[lines.index("Doubts") :] == [
+        "Doubts", "------", "- Stopped early", "- In 2 runs the CPU was busy", "  - 1 run of 16", "  - 1 run of 18",
+    ]  # fmt: skip
+    assert emit_markdown(document).endswith("## Doubts\n\n- Stopped early\n- In 2 runs the CPU was busy\n")

@@ -174,10 +174,15 @@ def complete_assignment(incomplete: str) -> list[str]:
 
 
 def _assign(incomplete: str, keys: Iterable[str], levels: Callable[[str], Iterable[str]]) -> list[str]:
-    """A key and =, or behind it one more of its levels."""
+    """A key and =, or behind it one more of its levels.
+
+    If only one key fits, its levels are offered at once: bash and zsh put a space behind the only word that is offered.
+    """
     key, equals, written = _whole(incomplete).partition("=")
     if not equals:
-        return _fitting((f"{name}=" for name in keys), incomplete)
+        fitting = _fitting(keys, incomplete)
+        known = [f"{name}={level}" for name in fitting for level in levels(name)] if len(fitting) == 1 else []
+        return known or [f"{name}=" for name in fitting]
     given, comma, last = written.rpartition(",")
     taken = set(given.split(","))
     found = (level for level in _fitting(levels(key), last) if level not in taken)

@@ -19,7 +19,7 @@ from pgstrata.report.sentences.verdicts import Words, render_interval, say_verdi
 from pgstrata.units import render_count, render_duration, render_percent_change
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
-_MOST_SECONDS: Final = 40
+_MOST_BARS: Final = 40
 _FIGURES: Final = re.compile(r"[\d.,]+")
 _MOST_DOUBTS: Final = 3
 _LEAST_NAME: Final = 12
@@ -37,30 +37,41 @@ class _Doubt:
 
 @dataclass(slots=True, kw_only=True)
 class Screen:
-    """What is on the screen; `experiment` gives names to environments, None where there is no one experiment."""
+    """What is on the screen; `experiment` gives names to environments, None where there is no one experiment.
+
+    `before`: runs that earlier calls made, whose doubts are not told. `rates` are the throughput of the present run by
+    second, `blocks` that of finished runs by environment and cell.
+    """
 
     experiment: Experiment | None = None
     done: int = 0
     total: int = 0
+    before: int = 0
     left: float | None = None
     budget: float | None = None
     run: str = ""
     doing: str = ""
-    rates: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_SECONDS))
+    rates: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_BARS))
+    blocks: dict[str, deque[float]] = field(default_factory=dict)
     standings: tuple[Standing, ...] = ()
     doubts: dict[str, _Doubt] = field(default_factory=dict)
 
     def note(self, event: Event) -> None:
         """Take an event in."""
         if event.seconds_left is not None:
-            self.left, self.budget = event.seconds_left, event.budget_left
+            self.left = event.seconds_left
+        if event.budget_left is not None:
+            self.budget = event.budget_left
         match event.kind:
             case EventKind.STUDY_STARTED:
-                self.done, self.total = event.done, event.total
+                self.done, self.total, self.before = event.done, event.total, event.done
             case EventKind.STEP | EventKind.PROGRESS | EventKind.BUILDING:
                 self._follow(event)
             case EventKind.RUN_FINISHED:
                 self.done, self.total = event.done, event.total
+                if event.status == RunStatus.COMPLETED and event.value is not None:
+                    kept = self.blocks.setdefault(_arm(event.run), deque(maxlen=_MOST_BARS))
+                    kept.append(event.value)
                 self._doubt(event)
             case EventKind.STANDINGS:
                 self.standings = event.standings
@@ -86,9 +97,7 @@ class Screen:
 
     def lines(self, columns: int, rows: int) -> list[str]:
         """At most `rows` lines of at most `columns` characters."""
-        head = [self._head(), self._now()]
-        if self.rates:
-            head.append(f"  {draw_bars(self.rates)}  {render_tps(self.rates[-1])} tps")
+        head = [self._head(), self._now(), *self._throughput()]
         doubts = self._doubts()
         room = rows - len(head) - len(doubts) - 1
         standings = self._standings(max(0, room))
@@ -105,6 +114,15 @@ class Screen:
 
     def _now(self) -> str:
         return " · ".join(part for part in (self.run or "preparing", self.doing) if part)
+
+    def _throughput(self) -> list[str]:
+        """By second; until there is one, and in slices, which have none, that of the same environment in each block."""
+        if self.rates:
+            return [f"  {draw_bars(self.rates)}  {render_tps(self.rates[-1])} tps"]
+        found = self.blocks.get(_arm(self.run)) if self.run else None
+        if found:
+            return [f"  {draw_bars(found)}  {render_tps(found[-1])} tps in its last block"]
+        return []
 
     def _standings(self, room: int) -> list[str]:
         """A line for each comparison, those that are open first where there is not room for all."""
@@ -126,8 +144,14 @@ class Screen:
     def _doubts(self) -> list[str]:
         found = sorted(self.doubts.values(), key=lambda doubt: -doubt.runs)
         left = len(found) - _MOST_DOUBTS
-        lines = [f"! {doubt.runs} of {self.done} runs {doubt.text}" for doubt in found[:_MOST_DOUBTS]]
+        runs = render_count(self.done - self.before, "run")
+        lines = [f"! {doubt.runs} of {runs} {doubt.text}" for doubt in found[:_MOST_DOUBTS]]
         return [*lines, *([f"! and {left} other kinds of doubt"] if left > 0 else [])]
+
+
+def _arm(run: str) -> str:
+    """Environment and cell of a run: its identity without the block."""
+    return run.partition("/")[2]
 
 
 def shape_of(text: str) -> str:

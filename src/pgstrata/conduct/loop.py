@@ -93,7 +93,13 @@ class Conduct:
                 counting = Notice(code="runs_needed", how="at most" if self.stop_early else "all")
                 text = self.rig.say_reason(counting)
                 self._say(
-                    Event(kind=EventKind.STUDY_STARTED, text=text, done=len(self.done), total=len(self.plan.runs))
+                    Event(
+                        kind=EventKind.STUDY_STARTED,
+                        text=text,
+                        done=len(self.done),
+                        total=len(self.plan.runs),
+                        budget_left=self._budget_left(),
+                    )
                 )
             if not self._affordable(block, todo):
                 if not prepared and self.spent + self.block_seconds <= (self.budget or 0.0):

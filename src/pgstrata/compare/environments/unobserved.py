@@ -21,7 +21,6 @@ def unseen_warnings(study: Study) -> tuple[Unseen, ...]:
 
     Of very many the rest is counted.
     """
-    experiment = study.plan.experiment
     found: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, Reason]]] = {}
     for run in sorted(study.runs, key=lambda run: (run.block, run.identity)):
         for reason in run.reasons:
@@ -32,7 +31,7 @@ def unseen_warnings(study: Study) -> tuple[Unseen, ...]:
     doubts = [
         Unseen(
             code=code,
-            environment=experiment.environment(name).title,
+            environment=name,
             number=len(cases),
             of=made[name],
             reason=cases[0][1],

@@ -29,7 +29,7 @@ from pgstrata.report.figures.waterfalls import Stack, draw_stacks, draw_waterfal
 from pgstrata.report.sentences.answer import answer_sentences
 from pgstrata.report.sentences.causes import say_levels, say_missing
 from pgstrata.report.sentences.factors import primary_axes
-from pgstrata.report.sentences.findings import say_doubt
+from pgstrata.report.sentences.findings import say_doubt_of
 from pgstrata.report.sentences.names import (
     capitalise,
     count,
@@ -185,7 +185,7 @@ def _draw_group(
 def make_why_document(answer: Answer) -> Document:
     """The answer in a few words, then by cell why: sentences, tables, statements, levels."""
     study = answer.study
-    unseen = tuple(end(say_doubt(doubt)) for doubt in answer.warnings if doubt.code in UNSEEN)
+    unseen = tuple(end(say_doubt_of(doubt, study.plan.experiment)) for doubt in answer.warnings if doubt.code in UNSEEN)
     cells = (
         Section(f"Why: {name_cell(cell, study.plan.experiment)}", tuple(_why_cell(answer, cell)))
         for cell in study.plan.experiment.cells

@@ -28,7 +28,7 @@ from pgstrata.report.figures.run_lines import break_label
 from pgstrata.report.json.answer import comparison_fields, warning_fields
 from pgstrata.report.json.documents import SCHEMA, pick_fields, render_document
 from pgstrata.report.sentences.doubts import sum_up_kind
-from pgstrata.report.sentences.findings import say_doubt
+from pgstrata.report.sentences.findings import say_doubt_of
 from pgstrata.report.sentences.names import count, name_environment, name_where, say_on
 from pgstrata.report.sentences.verdicts import (
     name_baseline,
@@ -159,8 +159,9 @@ def _sum_up_doubts(answer: MergedAnswer) -> Iterator[Remark]:
     kinds: dict[str, dict[str, dict[str, None]]] = {}
     about = [(each.part, each.doubt) for each in answer.warnings]
     about += [(each.part, doubt) for each in answer.comparisons for doubt in each.comparison.warnings]
+    experiment = answer.parts[0].study.plan.experiment
     for part, doubt in about:
-        kinds.setdefault(doubt.code, {}).setdefault(say_doubt(doubt).removesuffix("."), {})[part] = None
+        kinds.setdefault(doubt.code, {}).setdefault(say_doubt_of(doubt, experiment).removesuffix("."), {})[part] = None
     for code, texts in kinds.items():
         found = sum_up_kind(code, [_name_parts(text, [*parts]) for text, parts in texts.items()])
         yield Remark(found.text, found.cases)

@@ -26,14 +26,13 @@ _MARKER = re.compile(r"^([-+]|\d+[.)])(?=\s)")
 
 
 def emit_markdown(document: Document) -> str:
-    """The whole document: the question as its heading, the answer, doubts, then the sections; no charts."""
+    """The whole document: the question as its heading, the answer, a line for each kind of doubt, then the sections."""
     parts = [f"# {escape(document.title)}"] if document.title else []
     parts += [_paragraph(paragraph) for paragraph in document.answer]
     if document.matrix is not None:
         parts += [f"## {escape(document.matrix.title)}", *_tables(document.matrix.table())]
     if document.doubts:
-        items = [text for remark in document.doubts for text in (remark.cases or (remark.text,))]
-        parts += ["## Doubts", _items(items)]
+        parts += ["## Doubts", _items(remark.text for remark in document.doubts)]
     parts += _blocks(document.sections, 2)
     return "\n\n".join([*parts, *([escape(document.colophon)] if document.colophon else [])]) + "\n"
 

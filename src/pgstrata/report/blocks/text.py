@@ -16,6 +16,7 @@ from pgstrata.report.blocks.model import (
     Matrix,
     OnPage,
     Paragraph,
+    Remark,
     Section,
     Shape,
     Table,
@@ -32,10 +33,18 @@ def emit_text(document: Document) -> str:
     asked = wrap(f"Question: {document.title}") if document.title else []
     asked += wrap(f"Measured: {document.summary}") if document.summary else []
     matrix = Section(document.matrix.title, (document.matrix.table(),)) if document.matrix else None
-    items = tuple(text for remark in document.doubts for text in (remark.cases or (remark.text,)))
-    doubts = Section("Doubts", (Listing(items),)) if items else None
-    sections = ["\n".join(block_lines(block)) for block in (matrix, doubts, *document.sections) if block is not None]
-    return "\n\n".join(filter(None, ["\n".join(head), "\n".join(asked), *sections])) + "\n"
+    before = block_lines(matrix) if matrix else []
+    sections = [before, _doubt_lines(document.doubts), *(block_lines(block) for block in document.sections)]
+    return "\n\n".join(filter(None, map("\n".join, (head, asked, *sections)))) + "\n"
+
+
+def _doubt_lines(doubts: Sequence[Remark]) -> list[str]:
+    """Each kind of doubt, and below it the cases that it sums up."""
+    lines: list[str] = []
+    for doubt in doubts:
+        lines += wrap(doubt.text, first="- ", rest="  ")
+        lines += [line for text in doubt.cases for line in wrap(text, first="  - ", rest="    ")]
+    return [*_heading("Doubts", 0), *lines] if lines else []
 
 
 def wrap(text: str, *, first: str = "", rest: str = "") -> list[str]:

@@ -13,7 +13,7 @@ from pgstrata.model.experiment import Experiment
 from pgstrata.model.metrics import METRICS, SUSTAINED_RATE
 from pgstrata.model.runs import RunRecord, RunStatus
 from pgstrata.model.study import Study
-from pgstrata.report.sentences.findings import say_doubt
+from pgstrata.report.sentences.findings import say_doubt_of
 from pgstrata.report.sentences.names import count, join_names, name_environment, name_where, say_objectives, say_on
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.report.sentences.verdicts import (
@@ -256,8 +256,9 @@ def _why(answer: Answer, comparison: Comparison) -> str:
     """Why there is nothing to compare; empty where there is."""
     if comparison.verdict is Verdict.COLLAPSED:
         return _why_collapsed(answer, comparison)
+    experiment = answer.study.plan.experiment
     codes = {Verdict.INSUFFICIENT: BASELINE_COLLAPSED, Verdict.UNSTABLE: {"unstable"}}.get(comparison.verdict, set())
-    return next((say_doubt(doubt) for doubt in comparison.warnings if doubt.code in codes), "")
+    return next((say_doubt_of(doubt, experiment) for doubt in comparison.warnings if doubt.code in codes), "")
 
 
 def _why_collapsed(answer: Answer, comparison: Comparison) -> str:

@@ -12,7 +12,7 @@ from pgstrata.model.doubts import CountedDoubt, Doubt
 from pgstrata.model.guards import Force, force_of
 from pgstrata.model.runs import Validity
 from pgstrata.report.sentences.comparisons import BASELINE_COLLAPSED, SMALL_AND_EARLY
-from pgstrata.report.sentences.findings import say_doubt
+from pgstrata.report.sentences.findings import say_doubt_of
 from pgstrata.report.sentences.names import capitalise, count, name_place
 
 # These warnings only repeat what the sentence about the comparison says already.
@@ -65,11 +65,13 @@ def _sum_up(answer: Answer, code: str, texts: Sequence[str]) -> SummedUp:
 
 
 def sum_up_kind(code: str, texts: Sequence[str]) -> SummedUp:
-    """One sentence for all doubts of a kind, whose own sentences are its cases."""
+    """One sentence for all doubts of a kind; its cases are their own sentences, without one that it quotes."""
     if len(texts) == 1:
         return SummedUp(texts[0])
     said = _begin(_OF_KINDS.get(code, "").format(number=len(texts)))
-    return SummedUp(said or f"{texts[0]} (and {len(texts) - 1} more of this kind)", tuple(texts))
+    if said:
+        return SummedUp(said, tuple(texts))
+    return SummedUp(f"{texts[0]} (and {len(texts) - 1} more of this kind)", tuple(texts[1:]))
 
 
 def _say_suspects(answer: Answer) -> str:
@@ -109,13 +111,13 @@ def _tell(answer: Answer) -> Iterable[tuple[str, str]]:
     for comparison in primary:
         left_out = whole if comparison.cell != ALL_CELLS else set()
         for doubt in _doubts(comparison, left_out, led=comparison in leads):
-            found = places.setdefault((doubt.code, say_doubt(doubt)), [])
+            found = places.setdefault((doubt.code, say_doubt_of(doubt, experiment)), [])
             place = name_place(comparison.cell, experiment)
             if place not in found:
                 found.append(place)
     cells = len({comparison.cell for comparison in primary})
     for doubt in answer.warnings:
-        yield doubt.code, capitalise(say_doubt(doubt))
+        yield doubt.code, capitalise(say_doubt_of(doubt, experiment))
     for (code, text), found in places.items():
         yield code, capitalise(f"{text}{_where(found, cells)}")
 

@@ -1,16 +1,20 @@
 """Doubts in sentences without a full stop: the words of `model.doubts`, which are made nowhere else."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, assert_never
+from dataclasses import fields, replace
+from typing import Any, Final, assert_never
 
 from pgstrata.model import doubts
-from pgstrata.report.sentences.names import count, say_on
+from pgstrata.model.experiment import Experiment
+from pgstrata.report.sentences.names import count, name_environment, say_on
 from pgstrata.report.sentences.reasons import say_reason
 from pgstrata.units import render_apart, render_bytes, render_duration, render_names, render_percent_change
 
 _LONGEST_VALUE: Final = 60
 _CONTEXT: Final = 20
 _MOST_NAMED: Final = 3
+_NAMES: Final = frozenset({"alone", "baseline", "control", "environment", "environments", "holders", "names", "of"})
+"""Fields of doubts that may have identities of environments in them."""
 
 _PLAIN: Final = {
     "small_and_early": "found early, where effects below 3 % come out larger than they are: confirm in a fresh study",
@@ -98,6 +102,25 @@ def say_doubt(doubt: doubts.Doubt) -> str:
             return _say_of_verdict(doubt)
         case _:
             return _say_of_study(doubt)
+
+
+def say_doubt_of(doubt: doubts.Doubt, experiment: Experiment) -> str:
+    """As `say_doubt`, with environments called as they are everywhere in an answer."""
+    names = {each.name: name_environment(each, experiment) for each in experiment.environments}
+    named = {field.name: _rename(getattr(doubt, field.name), names) for field in fields(doubt) if field.name in _NAMES}
+    return say_doubt(replace(doubt, **named))
+
+
+def _rename(value: Any, names: Mapping[str, str]) -> Any:
+    match value:
+        case str():
+            return names.get(value, value)
+        case tuple():
+            return tuple(_rename(each, names) for each in value)
+        case Mapping():
+            return {key: _rename(each, names) for key, each in value.items()}
+        case _:
+            return value
 
 
 def _say_named(doubt: doubts.NamedDoubt) -> str:
