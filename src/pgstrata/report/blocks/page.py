@@ -27,7 +27,7 @@ _ENDS = " \xa0\t\n-"
 # Words of at most so many letters are not broken: the narrowest column of names holds them.
 _WHOLE = 15
 # Letters of all columns that paper has room for beside the names of the rows, and those between two columns.
-_PAPER, _BETWEEN = 84, 1.6
+_PAPER, _BETWEEN = 78, 1.6
 # Pixels that drawings are wide on paper, alone or side by side, and the height from which on one does not fit a page:
 # there it may become smaller by a fifth.
 _ACROSS, _BESIDE, _HIGHEST = 673, 544, 1180
