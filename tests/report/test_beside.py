@@ -111,3 +111,10 @@ def test_texts_of_a_study_become_no_markup():
 def test_what_is_no_answer_is_refused(text):
     with pytest.raises(ParseError, match="the answer of the study cannot be read"):
         read_figures(text, "study")
+
+
+def test_which_study_is_which_is_said_once_and_above_the_tables():
+    both = study("old", comparison("17", 1100.0, 1.1)), study("new", comparison("17", 2400.0, 1.2))
+    text = said(*both)
+    assert text.count("A: old. B: new.") == 1
+    assert text.index("A: old. B: new.") < text.index("median, A")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forged_pages import decision_page
 from pgstrata.compare.one_look import ImportTerms, decide_import
 from pgstrata.errors import UsageError
 from pgstrata.model.doubts import Outliers
@@ -270,3 +271,9 @@ def test_any_table_has_an_answer_in_words_and_json_or_an_error_with_a_remedy(row
     assert json.loads(decision_json(answer))["comparisons"]
     with plain_charts():
         assert emit_page(make_decision_document(answer))
+
+
+def test_charts_of_price_and_throughput_name_their_cell_and_are_explained_once():
+    page = decision_page()
+    assert page.count("Up is faster, left is cheaper.") == 1
+    assert page.count("<figcaption>") == 4

@@ -12,6 +12,8 @@ from pgstrata.model.answer import Verdict
 from pgstrata.model.doubts import NamedDoubt
 from pgstrata.model.experiment import ControlKind
 from pgstrata.model.runs import StatementLatency
+from pgstrata.report.blocks.model import Column, Document, Figure, Section, Table
+from pgstrata.report.blocks.page import emit_page
 from rendering import render_html
 
 _EVIL = "<script>alert('x')</script>"
@@ -263,3 +265,36 @@ def test_factors_steps_pairs_and_percentiles_have_their_parts(desk):
 
 def test_how_the_verdicts_came_about_is_drawn(page):
     assert "<h2>How the verdicts came about" in page
+
+
+def test_what_holds_for_all_cells_is_said_once(desk):
+    page = render_html(desk.answer(cells=(desk.cell(2), desk.cell(4))))
+    assert page.count("Throughput: median of the runs.") == 1
+
+
+def test_only_tables_with_many_columns_name_the_column_of_each_field():
+    def table(number):
+        columns = tuple(Column(title=f"column {place}", cells=("+1.0 % [+0.5, +1.5]",)) for place in range(number))
+        return Table(names=Column(title="row", cells=("a",)), columns=columns)
+
+    def page(number):
+        return emit_page(
+            Document(
+                name="x", title="x", summary="x", answer=(), doubts=(), colophon="x",
+                sections=(Section("x", (table(number),)),),
+            )
+        )  # fmt: skip
+
+    assert 'class="wide"' not in page(3)
+    assert "data-column=" not in page(3)
+    assert page(9).count("data-column=") == 9
+    assert '<table class="wide">' in page(9)
+
+
+@pytest.mark.parametrize(("height", "long"), [(800, False), (4000, True)])
+def test_charts_that_are_too_long_for_paper_are_marked(height, long):
+    drawn = f'<svg class="wide" viewBox="0 0 900 {height}"></svg><svg class="narrow" viewBox="0 0 380 9000"></svg>'
+    figure = Figure(title="", label="x", draw=lambda: drawn)
+    sections = (Section("x", (figure,)),)
+    page = emit_page(Document(name="x", title="x", summary="x", answer=(), doubts=(), colophon="x", sections=sections))
+    assert ('class="chart long"' in page) == long

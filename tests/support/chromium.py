@@ -59,8 +59,15 @@ class Tab:
         self._call("Emulation.setFocusEmulationEnabled", enabled=True)
         self.prefer(scheme)
 
-    def prefer(self, scheme):
-        self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    def prefer(self, scheme, media=""):
+        """`media`: "print" shows the page in its window as on paper."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._call("Emulation.setEmulatedMedia", media=media, features=features)
+
+    def print(self, *, background=True):
+        """The page as PDF, on A4."""
+        size = {"paperWidth": 210 / 25.4, "paperHeight": 297 / 25.4, "preferCSSPageSize": True}
+        return base64.b64decode(self._call("Page.printToPDF", printBackground=background, **size)["data"])
 
     def show(self, page: Path):
         """A file; once all of it is there."""

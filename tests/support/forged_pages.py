@@ -48,6 +48,7 @@ from pgstrata.report.live.document import make_explanation
 from pgstrata.report.live.incidents import make_incidents
 from pgstrata.report.live.periods import make_periods_document
 from pgstrata.report.live.profile import make_profile_document
+from pgstrata.report.served.beside import Figures, StudyFigures, make_beside_document
 from pgstrata.report.served.pages import Frame, Link, Pages
 from rendering import render_html
 from sampled_stacks import BASE, MORE, side
@@ -372,6 +373,21 @@ def _listed(name, state, *, question="Is 17 faster than 16?", **more):
         kind=ListedKind.STUDY, path=f"/home/somebody/studies/{name}", state=state, name=name, question=question,
         environments=("16", "17"), created="2026-01-02T03:04:05+00:00", **more,
     )  # fmt: skip
+
+
+def beside_page():
+    """Two studies beside each other, as they are served."""
+    studies = [StudyFigures(title=title, figures=dict(_figures(place))) for place, title in enumerate((_QUESTION, "b"))]
+    return Pages().framed(emit_page(make_beside_document(*studies, "1")), _FRAME)
+
+
+def _figures(place):
+    names = [", ".join(value for _, value in levels) for levels in _long_levels(3)]
+    for metric, cell, (at, name) in product(("tps", "latency_p95"), _cells(12, long=True), enumerate(names)):
+        where = f"{cell.workload}, scale {cell.scale}, {cell.clients} clients"
+        effect = f"+{at + place}.2 % [+{at + place}.1, +{at + place}.3]" if at else "baseline"
+        median = 1000.0 + place if metric == "tps" else 0.002
+        yield (metric, where, name), Figures(metric=metric, cell=where, environment=name, median=median, effect=effect)
 
 
 def framed_page():

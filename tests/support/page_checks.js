@@ -188,12 +188,12 @@ window.pageChecks = (() => {
   // ------------------------------------------------------------------------------------------------ size
 
   const scaleOf = (matrix) => Math.sqrt(Math.abs(matrix.a * matrix.d - matrix.b * matrix.c));
-  const smallText = () => {
+  const smallText = (smallest = SMALLEST) => {
     const sizes = new Map();
     for (const each of [...drawnPieces(), ...writtenPieces()]) {
       const drawn = each.element.closest("text");
       const size = parseFloat(each.style.fontSize) * (drawn ? scaleOf(drawn.getScreenCTM()) : 1);
-      if (size < SMALLEST - 0.05) {
+      if (size < smallest - 0.05) {
         const key = `${px(size)} px ${place(each.element)}`;
         sizes.set(key, [...(sizes.get(key) ?? []), each.text]);
       }
@@ -335,7 +335,19 @@ window.pageChecks = (() => {
       matrix: bottom(...all(".answer > .scroll")),
     };
   };
+  // On paper nothing scrolls, stays in its place, is higher than a page, or is broken where it must not be.
+  const paged = (most) => {
+    const found = [];
+    for (const each of all("*").filter(isShown)) {
+      const style = getComputedStyle(each), box = each.getBoundingClientRect();
+      if (["sticky", "fixed"].includes(style.position)) found.push(`${name(each)} is ${style.position} ${place(each)}`);
+      if (!each.ownerSVGElement && overflows(each)) found.push(`${name(each)} scrolls ${place(each)}`);
+      if (each.localName === "svg" && box.height > most + OFF) found.push(`a chart is ${px(box.height)} px high ${place(each)}`);
+      if (["svg", "tr", "h2", "h3"].includes(each.localName) && style.breakInside !== "avoid") found.push(`${name(each)} may be broken ${place(each)}`);
+    }
+    return found.slice(0, MOST);
+  };
   const openAll = () => all("details").forEach((each) => { each.open = true; });
 
-  return { overflow, overlaps, smallText, contrast, findStops, focused, bottoms, openAll };
+  return { overflow, overlaps, smallText, contrast, findStops, focused, bottoms, paged, openAll };
 })();

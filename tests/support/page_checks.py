@@ -7,6 +7,9 @@ from pathlib import Path
 _SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 SCHEMES = ("light", "dark")
 DESK, PHONE = (1400, 900), (390, 844)
+# A page of A4 without its margins: 186 by 271 mm.
+PAPER = (703, 1024)
+_SMALLEST_ON_PAPER = 7.2
 _PART, _MOST_PICTURED = 2000, 20_000
 
 
@@ -26,6 +29,14 @@ def look(tab, page, size):
         tab.prefer(scheme)
         found += [f"{scheme}: {finding}" for finding in tab.run("pageChecks.contrast()")]
     return found
+
+
+def look_at_paper(tab, page):
+    """Everything that is wrong with a page as it is printed by somebody whose screen is dark."""
+    show(tab, page, PAPER, "dark")
+    tab.prefer("dark", "print")
+    checks = ("overflow()", "overlaps()", f"smallText({_SMALLEST_ON_PAPER})", "contrast()", f"paged({PAPER[1]})")
+    return [finding for check in checks for finding in tab.run(f"pageChecks.{check}")]
 
 
 def tab_through(tab, *, most=400):

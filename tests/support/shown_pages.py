@@ -21,7 +21,7 @@ def _name(environments, cells, long):
 STUDIES = {_name(*size): size for size in (*_FEW, *_OTHERS)}
 CHARTS = ("rich", "rich-long", "slices", "slices-long", "decide", "runs", "merged", "search")
 LIVE = ("explain", "window", "periods", "incidents", "correlate")
-SERVED = ("list", "framed")
+SERVED = ("list", "framed", "beside")
 _SHOWN = {*(_name(*size) for size in _FEW), "rich", "rich-long", "merged", "explain", "list"}
 SIZES = {"desk": DESK, "phone": PHONE}
 
@@ -55,5 +55,6 @@ def make_page(name, archive):
         "search": forged_pages.search_page,
         "list": forged_pages.list_page,
         "framed": forged_pages.framed_page,
+        "beside": forged_pages.beside_page,
     }
     return make[name]()

@@ -29,7 +29,6 @@ from pgstrata.report.answer.surroundings import (
 from pgstrata.report.answer.tables import (
     cell_table,
     contrast_table,
-    glance_table,
     headline_table,
     pair_table,
     percentile_table,
@@ -86,7 +85,6 @@ def make_document(answer: Answer, along: Sequence[str] = ()) -> Document:
     study = answer.study
     sections = (
         _headlines(answer),
-        _glance(answer),
         OnPage(lambda: along_axes(answer, along)),
         _anomalies(answer),
         _cells(answer),
@@ -168,14 +166,6 @@ def _headlines(answer: Answer) -> Section | None:
     return Section(f"All {count(cells, 'cell')} together (geometric mean), against {baseline}", blocks, brief=True)
 
 
-def _glance(answer: Answer) -> OnPage | None:
-    """One table with the verdicts of all cells, where there are many."""
-    cells = arrange_cells(answer)
-    if opens_details(answer):
-        return None
-    return OnPage(lambda: (Section("At a glance", (glance_table(answer, cells),)),))
-
-
 def _anomalies(answer: Answer) -> Section | None:
     found = tuple(end(text) for text in anomaly_sentences(answer))
     return Section("What looked wrong", (_help(_ANOMALIES), Listing(found)), brief=True) if found else None
@@ -192,24 +182,36 @@ def _cells(answer: Answer) -> Section:
         explained += " Single cells are exploratory; adjusted p allows for their number."
     experiment = answer.study.plan.experiment
     drawn = drawable_cells(answer, marks=len(experiment.cells) * len(experiment.environments), most=MOST_PANELS)
-    cells = [_cell(answer, cell, drawn=cell.cell in drawn) for cell in arrange_cells(answer)]
+    rows = arrange_cells(answer)
+    notes = [_say_measured(answer, cell) for cell in rows]
+    shared = [text for text in notes[0] if len(notes) > 1 and all(text in each for each in notes)] if notes else []
+    cells = [
+        _cell(answer, cell, [text for text in said if text not in shared], drawn=cell.cell in drawn)
+        for cell, said in zip(rows, notes, strict=True)
+    ]
     title = "Cell by cell" if explored else "What was measured"
     plan = answer.study.plan
-    noted = _notes((*say_order(plan), *ladder_sentences(answer.study), *say_outgrown(plan)))
+    noted = _notes((*say_order(plan), *ladder_sentences(answer.study), *say_outgrown(plan), *shared))
     return Section(title, (_help(explained), *noted, *cells), brief=True)
 
 
-def _cell(answer: Answer, cell: CellRows, *, drawn: bool) -> Section:
-    """The comparison, its chart if `drawn`, how it was measured; percentiles and statements where they were asked."""
+def _say_measured(answer: Answer, cell: CellRows) -> list[str]:
+    """How a cell was measured."""
+    plan = answer.study.plan
+    values = begin(f"{METRICS[plan.experiment.metric].title}: {say_values(plan, cell.cell)}")
+    return [text for text in (values, *cell_notes(answer, cell.cell)) if text]
+
+
+def _cell(answer: Answer, cell: CellRows, notes: Sequence[str], *, drawn: bool) -> Section:
+    """The comparison, its chart if `drawn`, notes of its own; percentiles and statements where they were asked."""
     experiment = answer.study.plan.experiment
     name = name_cell(cell.cell, experiment)
     chart = draw_effects(answer, cell.cell.identity) if drawn else None
-    values = begin(f"{METRICS[experiment.metric].title}: {say_values(answer.study.plan, cell.cell)}")
     title = f"{name} (exploratory)" if headline_comparisons(answer) else name
     blocks: tuple[Block, ...] = (
         *([chart] if chart else []),
         cell_table(answer, cell),
-        *_notes((values, *cell_notes(answer, cell.cell))),
+        *_notes(tuple(notes)),
         OnPage(lambda: _percentiles(answer, cell, name, drawn=drawn)),
         *_statements(answer, cell, name),
     )

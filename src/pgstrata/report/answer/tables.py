@@ -1,7 +1,6 @@
 """Tables of comparisons: effects of environments, of pairs, of factors, costs and percentiles."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pgstrata.compare.headlines import headline_comparisons
 from pgstrata.compare.sustained import find_sustained_rates
@@ -20,7 +19,7 @@ from pgstrata.report.answer.statements import StatementRow
 from pgstrata.report.blocks.model import NO_RESULT, Column, ColumnPlace, Shape, Table
 from pgstrata.report.figures.percentiles import name_percentile, shifts_of
 from pgstrata.report.sentences.factors import label_contrast, name_contrast
-from pgstrata.report.sentences.names import name_cell, name_environment, name_where
+from pgstrata.report.sentences.names import name_where
 from pgstrata.report.sentences.verdicts import (
     render_adjusted,
     render_decided,
@@ -98,19 +97,6 @@ def _sustained_columns(answer: Answer, cell: CellRows) -> list[Column]:
         " to ".join(render_measurement(end, SUSTAINED_RATE.name) for end in pair) or NO_RESULT for pair in ends
     )
     return [Column(title="95 % interval", cells=texts, place=ColumnPlace.LEAD)]
-
-
-def glance_table(answer: Answer, cells: Sequence[CellRows]) -> Table:
-    """A row for each cell, a column for each environment that is compared: the whole study at once."""
-    experiment = answer.study.plan.experiment
-    columns = []
-    for place, environment in enumerate(experiment.environments):
-        if environment.name != experiment.baseline:
-            effect, _, verdict = _effect_columns([cell.rows[place] for cell in cells])
-            name = name_environment(environment, experiment)
-            columns.append(replace(effect, title=name, beside=verdict.cells, verdicts=verdict.verdicts, words=True))
-    names = Column(title="cell", cells=tuple(name_cell(cell.cell, experiment) for cell in cells))
-    return Table(names=names, columns=tuple(columns))
 
 
 def contrast_table(effects: Sequence[FactorEffect], experiment: Experiment) -> Table:

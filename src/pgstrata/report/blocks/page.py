@@ -1,11 +1,14 @@
 """Blocks as one HTML file that needs nothing else: no script, no network, no fonts from elsewhere."""
 
+import re
+from collections.abc import Sequence
+
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
 from pgstrata.model.answer import Verdict
 from pgstrata.report.blocks.layout import split_name, tie
-from pgstrata.report.blocks.model import Document
+from pgstrata.report.blocks.model import Column, Document
 
 # Colour never stands alone.
 _SIGNS = {
@@ -23,6 +26,12 @@ _SHORT = 24
 _ENDS = " \xa0\t\n-"
 # Words of at most so many letters are not broken: the narrowest column of names holds them.
 _WHOLE = 15
+# Letters of all columns that paper has room for beside the names of the rows, and those between two columns.
+_PAPER, _BETWEEN = 78, 1.6
+# Pixels that drawings are wide on paper, alone or side by side, and the height from which on one does not fit a page:
+# there it may become smaller by a fifth.
+_ACROSS, _BESIDE, _HIGHEST = 673, 544, 1180
+_DRAWING = re.compile(r'<svg\b[^>]*\bviewBox="[-\d.]+ [-\d.]+ ([\d.]+) ([\d.]+)"[^>]*>')
 
 
 class _Copied(str):
@@ -48,6 +57,8 @@ def emit_page(document: Document) -> str:
         "breakable": _break_name,
         "sign": lambda verdict: f"{_SIGNS[verdict]} " if verdict in _SIGNS else "",
         "short": lambda column: max(map(len, column.cells), default=0) <= _SHORT,
+        "wide": _is_wide,
+        "long": _is_long,
         "kind": lambda block: type(block).__name__,
     }
     return templates.get_template("page.html.j2").render(document=document).lstrip()
@@ -65,6 +76,28 @@ def _break_name(text: str) -> Markup:
         found += Markup("<wbr>") if found and found[-1] not in _ENDS else ""
         found += long.format(piece) if len(piece.rstrip()) > _WHOLE else piece
     return found
+
+
+def _is_wide(columns: Sequence[Column]) -> bool:
+    """Whether paper has no room for so many columns side by side."""
+    return sum(_narrowest(column) + _BETWEEN for column in columns) > _PAPER
+
+
+def _is_long(drawn: str) -> bool:
+    """Whether one of the drawings of a chart does not fit a page of paper."""
+    for found in _DRAWING.finditer(drawn):
+        across, down = map(float, found.groups())
+        room = _ACROSS if 'class="wide"' in found[0] else _BESIDE
+        if 'class="narrow"' not in found[0] and across and down / across * room > _HIGHEST:
+            return True
+    return False
+
+
+def _narrowest(column: Column) -> int:
+    """Letters of the longest piece of a column that stays in one line."""
+    texts = (*column.cells, *column.beside)
+    whole = [text for text in texts if not column.words or len(text) <= _SHORT]
+    return max(map(len, [*whole, *column.title.split(" ")]), default=0)
 
 
 def _tie_text(value: object) -> object:

@@ -1,6 +1,7 @@
 """Prices in the answer on a table of results: the prices, sentences, and a table of values."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pgstrata.compare.one_look import ImportAnswer
@@ -47,10 +48,13 @@ def worth_sections(answer: ImportAnswer) -> Iterator[Section]:
         blocks.append(Table(names=names, columns=tuple(columns)))
         blocks += [Paragraph(text, Tone.NOTE) for text in _left_out(worth)]
     places = dict.fromkeys(cost.cells for cost in worth.costs)
+    charts = []
     for place in list(places)[:_MOST_CHARTS]:
         costs = [cost for cost in worth.costs if cost.cells == place]
         if chart := draw_frontier([cost.environment for cost in costs], costs, judged=False):
-            blocks += [Paragraph(PRICES_HELP, Tone.HELP), chart]
+            charts.append(replace(chart, title=_name_place(place)) if _several(answer) else chart)
+    if charts:
+        blocks += [Paragraph(PRICES_HELP, Tone.HELP), *charts]
     if len(places) > _MOST_CHARTS:
         blocks.append(Paragraph(f"{count(len(places) - _MOST_CHARTS, 'more cell')} are not drawn.", Tone.NOTE))
     yield Section(_TITLE, tuple(blocks))
@@ -90,7 +94,11 @@ def _unpriced(answer: ImportAnswer, worth: Worth) -> list[str]:
 
 
 def _place(finding: ValueFinding) -> str:
-    return TOGETHER if finding.cells == (ALL_CELLS,) else finding.cells[0]
+    return _name_place(finding.cells)
+
+
+def _name_place(cells: tuple[str, ...]) -> str:
+    return TOGETHER if cells == (ALL_CELLS,) else cells[0]
 
 
 def _table(worth: Worth, *, several: bool) -> tuple[Column, list[Column]]:

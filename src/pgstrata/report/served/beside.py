@@ -58,24 +58,24 @@ def make_beside_document(first: StudyFigures, second: StudyFigures, version: str
     """Medians and effects of both, for what they have in common, in the order of the first."""
     common = [key for key in first.figures if key in second.figures]
     pairs = [(first.figures[key], second.figures[key]) for key in common]
-    answer = Paragraph(_NO_VERDICT) if pairs else Paragraph(_NOTHING)
+    said = (Paragraph(_NO_VERDICT), Paragraph(_legend(first, second), Tone.MINOR)) if pairs else (Paragraph(_NOTHING),)
     return Document(
         name="Two studies",
         title=f"{readable(first.title)} · {readable(second.title)}",
         summary="side by side",
-        answer=(answer,),
+        answer=said,
         doubts=(),
-        sections=tuple(_sections(pairs, first, second)) if pairs else (),
+        sections=tuple(_sections(pairs)),
         colophon=f"pgstrata {version}",
     )
 
 
-def _sections(pairs: list[tuple[Figures, Figures]], first: StudyFigures, second: StudyFigures) -> Iterator[Section]:
+def _sections(pairs: list[tuple[Figures, Figures]]) -> Iterator[Section]:
     for metric in dict.fromkeys(one.metric for one, _ in pairs):
         rows = [pair for pair in pairs if pair[0].metric == metric]
         yield Section(
             title=METRICS[metric].title.capitalize() if metric in METRICS else readable(metric),
-            blocks=(_table(rows), Paragraph(_legend(first, second), Tone.MINOR)),
+            blocks=(_table(rows),),
         )
 
 
