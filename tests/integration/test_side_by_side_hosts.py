@@ -121,6 +121,8 @@ def test_a_machine_that_is_lost_is_waited_for_and_the_other_goes_on(machines):
 @pytest.mark.soak("two-hosts")
 def test_an_interruption_ends_both_and_the_same_command_goes_on(machines):
     folder, found = machines
+    # a job in the background of a script is started so that it ignores SIGINT
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     events = AtMeasuring("far2", lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(InterruptedByUserError), far_study(folder, found[0], TEXT, events):
         raise AssertionError("it was not interrupted")
