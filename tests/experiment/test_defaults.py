@@ -96,7 +96,7 @@ def test_installations_of_unknown_age_get_only_what_every_version_knows(complete
 def test_running_servers_get_nothing(complete):
     experiment = complete('[factors]\nserver = ["dsn:a", "dsn:b"]\n')
     assert all(not environment.settings for environment in experiment.environments)
-    assert "taken as they are" in experiment.notes[0]
+    assert "keep their settings" in experiment.notes[0]
 
 
 def test_checkpoints_are_tuned_only_where_something_writes(parse, workloads, capacity):

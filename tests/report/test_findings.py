@@ -298,7 +298,7 @@ SENTENCES = [
         ),
         (
             "5 of 14 blocks are left out of b against a: block 3 has no row of b; blocks 7, 9, 11 and 1 more have no row of "
-            "a in y. What is left may be a biased selection"
+            "a on y. What is left may be a biased selection"
         ),
     ),
     (

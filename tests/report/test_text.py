@@ -155,9 +155,9 @@ def test_headlines_stand_apart_from_single_cells(desk):
     assert "adjusted" in cells
 
 
-def test_the_design_and_its_reason_stand_beside_every_table(desk):
+def test_the_design_and_its_reason_are_said_once_for_all_cells(desk):
     text = " ".join(render_text(desk.slices(desk.answer())).split())
-    assert text.count("Measured in 16 slices of 250 ms: the environments can be up together.") == 2
+    assert text.count("Measured in 16 slices of 250 ms: the environments can be up together.") == 1
     assert "differences come from the slices" in text
     assert "Scatter of the differences: between rounds" in text
 

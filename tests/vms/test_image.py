@@ -327,7 +327,7 @@ def test_a_tree_without_its_kernel_is_told_as_that(cache, tree):
 
 def test_a_machine_of_another_architecture_makes_no_images(cache, monkeypatch):
     monkeypatch.setattr(SeemingHost, "machine", "aarch64")
-    with pytest.raises(HostNotFitError, match="for x86-64 only, and it is aarch64"):
+    with pytest.raises(HostNotFitError, match="for x86-64 only, but it is aarch64"):
         build(cache)
 
 
