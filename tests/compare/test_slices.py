@@ -118,6 +118,19 @@ def test_visits_without_a_throughput_of_their_own_count_and_the_shown_values_are
     assert (nothing.verdict, nothing.value) == (Verdict.BETTER, None)
 
 
+def test_runs_that_grow_are_sorted_anew_and_those_of_a_study_once():
+    runs = [run for block in (1, 2) for run in visit(block, (110.0, 110.0), (100.0, 100.0))]
+    place, tps = (OTHER, runs[0].cell), frozenset({"tps"})
+    assert sort_runs(runs[:2], tps)[place].made == 1
+    growing = runs[:2]
+    sort_runs(growing, tps)
+    growing += runs[2:]
+    assert sort_runs(growing, tps)[place].made == 2
+    study = tuple(runs)
+    assert sort_runs(study, tps) is sort_runs(study, tps)
+    assert sort_runs(tuple(runs[:2]), tps)[place].made == 1
+
+
 def test_series_in_single_precision_give_the_same_difference():
     plan = make_plan(blocks=9)
     runs = simulate_slices(plan, {OTHER: 0.03})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from pgstrata.system.files import PRIVATE, write_beside, write_error, writing_ne
 
 _STRANGER: Final = "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
 _NOTHING: Final = "perf left nothing that can be used; the reasons of the run may say why"
+_MOST_WITHOUT_SETTINGS: Final = 30
 _EARLY: Final = "sampling ended before the run did, as it does after 200 MB (20,000 samples): shorter runs have fewer"
 
 
@@ -70,10 +72,12 @@ def _read(packed: bytes) -> Folded:
 
 
 def load_changed_settings(stored: StoredStudy, study: Study) -> tuple[tuple[str, ChangedSetting], ...]:
-    """Of each environment those of its first run that has any."""
+    """Of each environment those of its first run that has any; if many of its runs have none, none has."""
     found: dict[str, tuple[ChangedSetting, ...]] = {}
+    looked = Counter[str]()
     for run in study.runs:
-        if not found.get(run.environment):
+        if not found.get(run.environment) and looked[run.environment] < _MOST_WITHOUT_SETTINGS:
+            looked[run.environment] += 1
             found[run.environment] = parse_changed_settings(stored.evidence(run.identity, SETTINGS))
     return tuple((name, setting) for name, settings in found.items() for setting in settings)
 

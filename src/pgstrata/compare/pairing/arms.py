@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -72,9 +72,22 @@ Arms = Mapping[tuple[str, str], Arm]
 """Arms by environment and cell."""
 
 
-def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> dict[tuple[str, str], Arm]:
-    """Runs by environment and cell, with the values of the metrics asked for; as `sort_observations`."""
-    return sort_observations(observe_runs(runs, metrics))
+_sorted: deque[tuple[tuple[RunRecord, ...], frozenset[str], Arms]] = deque(maxlen=2)
+"""Runs that were sorted last, because the parts of one answer all ask for those of its study."""
+
+
+def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> Arms:
+    """Runs by environment and cell, with the values of the metrics asked for; as `sort_observations`.
+
+    They may be shared with other callers, so nobody changes them.
+    """
+    for known, of, arms in tuple(_sorted):
+        if known is runs and of == metrics:
+            return arms
+    arms = sort_observations(observe_runs(runs, metrics))
+    if isinstance(runs, tuple):
+        _sorted.append((runs, metrics, arms))
+    return arms
 
 
 def sort_observations(observations: Iterable[Observation]) -> dict[tuple[str, str], Arm]:
