@@ -2,6 +2,7 @@
 
 import os
 import resource
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -116,6 +117,41 @@ def test_a_file_that_is_no_such_table_is_named_and_the_others_are_imported(tmp_p
     (folder / "a.csv").unlink()
     with pytest.raises(UsageError, match="two columns are called 15114239"):
         import_results(replace(task, output=tmp_path / "p.csv"))
+
+
+def test_files_that_are_no_such_tables_are_not_kept(task, monkeypatch):
+    """A gigabyte of them may be read one after the other."""
+    read, alive = [], []
+
+    class Rows:
+        """What a reader has made of a file."""
+
+    def refuse(text, terms):
+        rows = Rows()
+        read.append(weakref.ref(rows))
+        alive.append(sum(each() is not None for each in read))
+        raise UsageError("this is another table")
+
+    for number in range(2, 6):
+        (task.paths[0] / "a" / f"run{number}.txt").write_text("rows")
+    monkeypatch.setitem(importing.FORMATS, "pgbench", replace(importing.FORMATS["pgbench"], read=refuse))
+    with pytest.raises(UsageError, match="another table"):
+        import_results(task)
+    assert (len(alive), max(alive)) == (8, 2)
+
+
+def test_the_reason_of_a_file_that_is_no_such_table_is_short(task, monkeypatch):
+    usual = importing.FORMATS["pgbench"]
+
+    def refuse(text, terms):
+        if "1001.5" in text:
+            raise UsageError("long " * 10_000)
+        return usual.read(text, terms)
+
+    monkeypatch.setitem(importing.FORMATS, "pgbench", replace(usual, read=refuse))
+    left_out = import_results(task).left_out
+    assert [each.file for each in left_out] == ["a/run1.txt", "b/run1.txt"]
+    assert max(len(each.what) for each in left_out) < 300
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,8 @@ class _Gathered:
     lower: set[str] = field(default_factory=set)
     seen: dict[object, str] = field(default_factory=dict)
     """Sources by the whole result."""
-    refused: list[UsageError] = field(default_factory=list)
-    """Of files that the user did not name; these are left out if others have results."""
+    refused: UsageError | None = None
+    """That of the first file that the user did not name and that has another form: it is raised if none has results."""
     suggested: str = ""
     history: bool = False
     size: int = 0
@@ -136,8 +136,9 @@ def _gather(
         error.where = f"{found.path}: {error.where}" if error.where else str(found.path)
         if found.named:
             raise
-        gathered.refused.append(error)
-        gathered.left_out.append(LeftOut(file=found.relative, line=0, what=error.what))
+        # only the first is kept: each one keeps all that was read of its file
+        gathered.refused = gathered.refused or error
+        gathered.left_out.append(LeftOut(file=found.relative, line=0, what=shorten_reason(error.what)))
         return
     gathered.suggested = gathered.suggested or contents.compared
     gathered.history |= contents.history
@@ -383,8 +384,8 @@ def _place(
 
 
 def _refuse_nothing(task: ImportTask, chosen: Sequence[object], unfit: Sequence[str], gathered: _Gathered) -> None:
-    if gathered.refused:
-        raise gathered.refused[0]
+    if gathered.refused is not None:
+        raise gathered.refused
     where = ", ".join(map(str, task.paths[:3]))
     passed = tuple(f"{each.where}: {each.what}" for each in gathered.left_out[:5])
     if not chosen:
