@@ -182,7 +182,7 @@ def _assign(incomplete: str, keys: Iterable[str], levels: Callable[[str], Iterab
     if not equals:
         fitting = _fitting(keys, incomplete)
         known = [f"{name}={level}" for name in fitting for level in levels(name)] if len(fitting) == 1 else []
-        return known or [f"{name}=" for name in fitting]
+        return _fitting(known, incomplete) or [f"{name}=" for name in fitting]
     given, comma, last = written.rpartition(",")
     taken = set(given.split(","))
     found = (level for level in _fitting(levels(key), last) if level not in taken)
