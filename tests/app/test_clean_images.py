@@ -59,6 +59,29 @@ def test_damaged_images_and_kernels_are_listed_and_removed(cache):
     assert names(cache) == []
 
 
+@pytest.mark.parametrize("oldest", ["[1e999]", "[NaN]", "7", '["x"]', "[[]]"])
+def test_an_image_whose_versions_are_no_versions_is_damaged(cache, oldest):
+    listed = images_folder(cache) / "one" / "image.json"
+    listed.write_text(f'{{"suite": "bookworm", "kernels": [], "oldest": {oldest}}}')
+    assert "one  damaged  " in vm("list").output
+
+
+def test_folders_that_no_build_made_are_neither_listed_nor_removed(cache, tmp_path):
+    """PGSTRATA_CACHE may name a folder in which somebody keeps virtual machines of other programs."""
+    own = images_folder(cache) / "debian"
+    own.mkdir()
+    (own / "disk.qcow2").write_bytes(b"of the user")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "image.json").write_text("{}")
+    (images_folder(cache) / "linked").symlink_to(elsewhere)
+    assert names(cache) == ["one", "other"]
+    assert clean_images(("debian",)).unknown == ("debian",)
+    clean_images(())
+    assert (own / "disk.qcow2").read_bytes() == b"of the user"
+    assert (elsewhere / "image.json").exists()
+
+
 def test_built_kernels_are_listed_and_go_with_all_images_alone(cache):
     folder = Path(cache, "kernels", "0123456789ab.00112233")
     folder.mkdir(parents=True)

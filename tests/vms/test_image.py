@@ -301,6 +301,24 @@ def test_a_list_of_an_image_is_read_with_a_bound(cache):
         find_image(str(cache), "deb12")
 
 
+def test_a_folder_that_no_build_made_is_not_replaced(cache):
+    own = cache / "vms" / "deb12" / "disk.qcow2"
+    own.parent.mkdir(parents=True)
+    own.write_bytes(b"of the user")
+    with pytest.raises(HostNotFitError, match="this is not an image of pgstrata, and is not replaced"):
+        build(cache)
+    assert own.read_bytes() == b"of the user"
+
+
+@pytest.mark.parametrize("left", [(), ("id", "kernels"), ("image.json", "notes.txt")], ids=["empty", "rest", "more"])
+def test_the_rest_of_an_image_is_replaced(cache, left):
+    for name in left:
+        (cache / "vms" / "deb12" / name).mkdir(parents=True)
+    (cache / "vms" / "deb12").mkdir(parents=True, exist_ok=True)
+    build(cache)
+    assert find_image(str(cache), "deb12").kernels == (RELEASE,)
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"kernel", b"MZ" + bytes(54) + b"ARM\x64" + bytes(600), KERNEL.replace(b"\x01\0kernel", b"\0\0kernel")],

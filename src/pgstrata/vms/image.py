@@ -7,9 +7,10 @@ machine, and the key with which ssh logs in. Packages come from this machine's o
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +33,10 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _RELEASE: Final = re.compile(r"[0-9][A-Za-z0-9._+~-]{0,99}")
 _TARGETS: Final = "$(SITE) $(CODENAME)"
 _LONG: Final = 3600.0
+_PARTS: Final = frozenset({"host.pub", "id", "id.pub", "image.json", "kernels", "root.img"})
+"""What is in the folder of an image; a removal that was cut leaves some of it."""
+_MARKS: Final = frozenset({"image.json", "root.img"})
+"""Those that no other folder has."""
 NEWEST: Final = "newest"
 """In place of a series: the newest kernel for virtual machines in this machine's package sources."""
 _TOOLS: Final = ("mmdebstrap", "mke2fs", "depmod", "dpkg", "ssh-keygen", PROGRAM)
@@ -73,7 +78,7 @@ def find_image(cache: str, name: str) -> Image:
     """An image by its name; HostNotFitError if there is none, or if it is damaged."""
     require_name(name)
     folder = images_folder(cache) / name
-    if not folder.is_dir():
+    if not _is_made(folder):
         raise HostNotFitError(
             f"there is no image called {name}", where=str(folder), remedy=f"make it: pgstrata vm build {name}"
         )
@@ -86,16 +91,36 @@ def find_image(cache: str, name: str) -> Image:
             kernels=tuple(map(str, facts["kernels"])),
             oldest=tuple(map(int, facts["oldest"])),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise HostNotFitError(
             f"the image {name} is damaged", where=str(folder), remedy=f"make it anew: pgstrata vm build {name}"
         ) from error
 
 
 def list_images(cache: str) -> tuple[str, ...]:
-    """The names of all images, also of damaged ones."""
-    found = sorted(path.name for path in images_folder(cache).glob("*/"))
+    """The names of all images, also of damaged ones; other folders beside them are somebody else's."""
+    found = sorted(path.name for path in images_folder(cache).glob("*/") if _is_made(path))
     return tuple(name for name in found if _NAME.fullmatch(name))
+
+
+def _is_made(folder: Path) -> bool:
+    """Whether a folder is an image, or the rest of one, and so nothing of somebody else's."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    with suppress(OSError), os.scandir(folder) as entries:
+        there = {entry.name for entry in entries}
+        return there <= _PARTS or not there.isdisjoint(_MARKS)
+    return False
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """HostNotFitError if there is something that no build made, which a new image would replace."""
+    if os.path.lexists(folder) and not _is_made(folder):
+        raise HostNotFitError(
+            "this is not an image of pgstrata, and is not replaced",
+            where=str(folder),
+            remedy="give the image another name, or move this away",
+        )
 
 
 def require_name(name: str) -> None:
@@ -172,6 +197,7 @@ class Builder:
         """
         require_name(name)
         self._require_tools()
+        _refuse_foreign(images_folder(self.cache) / name)
         refuse_running(images_folder(self.cache) / name)
         suite = suite or self._own_suite()
         if not suite:
