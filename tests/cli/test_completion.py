@@ -82,6 +82,7 @@ def test_levels_and_names_of_a_study_that_a_shell_would_not_take_for_themselves_
     file = place / "study/plan.json"
     file.write_text(file.read_text().replace("8MB", "$(touch made)").replace("pg16-work-mem-4mb", "x`touch made`"))
     assert offered(place, "show study --filter work_mem=") == ["work_mem=4MB", "work_mem=16MB"]
+    assert offered(place, "show study --filter work_m") == ["work_mem=4MB", "work_mem=16MB"]
     assert not any("`" in each for each in offered(place, "explain study --environment "))
 
 

@@ -181,7 +181,8 @@ def _assign(incomplete: str, keys: Iterable[str], levels: Callable[[str], Iterab
     key, equals, written = _whole(incomplete).partition("=")
     if not equals:
         fitting = _fitting(keys, incomplete)
-        known = [f"{name}={level}" for name in fitting for level in levels(name)] if len(fitting) == 1 else []
+        only = fitting[0] if len(fitting) == 1 else ""
+        known = [f"{only}={level}" for level in _fitting(levels(only), "")] if only else []
         return known or [f"{name}=" for name in fitting]
     given, comma, last = written.rpartition(",")
     taken = set(given.split(","))
