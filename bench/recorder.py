@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import sqlite3
 import subprocess
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from figures import Figure
 from recorded_day import BEGIN, DAY, HOUR, make_hours, make_slow
+from startup import cpu_of
 
 from pgstrata.app.machine import open_machine
 
@@ -75,20 +75,13 @@ def _measure_day(folder: Path) -> Iterator[Figure]:
         make_slow(archive, begin, end)
         windows = ("--from", f"@{BEGIN + begin}", "--to", f"@{BEGIN + end}", "--against", f"@{BEGIN}..@{BEGIN + begin}")
         words = (sys.executable, "-m", "pgstrata", "explain", str(archive), *windows, "--json")
-        before = _children_seconds()
-        done = subprocess.run(words, capture_output=True, check=True)
-        seconds = _children_seconds() - before
-        found = json.loads(done.stdout)
+        printed = folder / f"{name}.json"
+        seconds = cpu_of(words, printed)
+        found = json.loads(printed.read_bytes())
         if found["outcome"] != "incident" or not found["leads"]:
             raise SystemExit(f"{name}: it did not find what it has to explain")
         notes = [f"{(end - begin) // HOUR} h against {begin // HOUR} h, {len(found['leads'])} leads"]
         yield Figure(name=name, value=seconds, goal=3, unit="s", notes=notes)
-
-
-def _children_seconds() -> float:
-    """CPU of processes that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _children(pid: int) -> tuple[int, ...]:

@@ -15,9 +15,10 @@ ROUNDS = 25
 ROOT = Path(__file__).parent.parent
 
 
-def cpu_of(argv: Sequence[str]) -> float:
-    """User and system CPU seconds of one command."""
-    child = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT)
+def cpu_of(argv: Sequence[str], output: Path = Path(os.devnull)) -> float:
+    """User and system CPU seconds of one command, which prints into a file."""
+    with output.open("wb") as stream:
+        child = subprocess.Popen(argv, stdout=stream, stderr=subprocess.PIPE, cwd=ROOT)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:

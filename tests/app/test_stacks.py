@@ -1,8 +1,9 @@
-"""Stacks from the evidence of a study's runs, as a report takes them."""
+"""Stacks and settings from the evidence of a study's runs, as a report takes them."""
 
 import gzip
+from types import SimpleNamespace
 
-from pgstrata.app.report import load_stacks, write_report
+from pgstrata.app.report import load_changed_settings, load_stacks, write_report
 from pgstrata.store.load import load_study
 from pgstrata.store.repository import StudyFolder
 from stored import write_study
@@ -76,3 +77,40 @@ server = "dsn:two"
 def test_an_experiment_without_the_key_has_no_stacks(tmp_path):
     make_study(tmp_path, key="")
     assert load_stacks(StudyFolder(tmp_path / "study"), load_study(tmp_path / "study")) == ()
+
+
+class Evidence:
+    """Of runs by number: those named have a table of settings; `asked` are all whose table was read."""
+
+    def __init__(self, *having):
+        self.having, self.asked = having, []
+
+    def evidence(self, identity, name):
+        assert name == "settings.tsv"
+        self.asked.append(identity)
+        head = "name\tsetting\tunit\tsource\tboot_val\n"
+        return (
+            f"{head}work_mem\t{identity}\tkB\tconfiguration file\t4096\n".encode() if identity in self.having else b""
+        )
+
+
+def study_of(*environments, blocks):
+    runs = [(name, f"{name}{block}") for block in range(1, blocks + 1) for name in environments]
+    return SimpleNamespace(runs=[SimpleNamespace(environment=name, identity=identity) for name, identity in runs])
+
+
+def test_changed_settings_are_those_of_the_first_run_that_has_any():
+    evidence = Evidence("a3", "a4", "b1")
+    found = load_changed_settings(evidence, study_of("a", "b", blocks=5))
+    assert [(name, setting.name, setting.value) for name, setting in found] == [
+        ("a", "work_mem", "a3"),
+        ("b", "work_mem", "b1"),
+    ]
+    assert sorted(evidence.asked) == ["a1", "a2", "a3", "b1"]
+
+
+def test_changed_settings_are_looked_for_in_so_many_runs_of_an_environment():
+    study = study_of("a", "b", blocks=40)
+    evidence = Evidence("a30", "b31")
+    assert [(name, setting.value) for name, setting in load_changed_settings(evidence, study)] == [("a", "a30")]
+    assert len(evidence.asked) == 60

@@ -106,6 +106,14 @@ def test_the_rule_for_throughput_judges_value(ratio, price, verdict):
     assert found.verdict is verdict
 
 
+def test_a_cell_behind_a_baseline_that_is_called_on_follows_a_comma(tmp_path):
+    rows = [f"{cell},jit {name},{rate}" for cell in ("small", "large") for name, rate in (("on", 1000), ("off", 1100))]
+    (tmp_path / "r.csv").write_text("cell,environment,value\n" + "\n".join(rows))
+    (tmp_path / "p.toml").write_text("".join(LIST.format(f'"jit {name}"', "1 USD") for name in ("on", "off")))
+    answer = decide_file(tmp_path / "r.csv", ImportTerms(baseline="jit on", metric="tps"), tmp_path / "p.toml")
+    assert "value for money of jit off from that of jit on, on small: " in " ".join(render_decision(answer).split())
+
+
 def test_without_the_price_of_the_baseline_nothing_is_compared():
     worth = find_table_worth(paired(1.1), {"b": prices(1, 1)["b"]})
     assert (worth.findings, worth.unpriced) == ((), ("a",))

@@ -12,7 +12,7 @@ from pgstrata.model.experiment import ControlKind, Script, ServerKind, ServerSpe
 from pgstrata.model.merged import HOST, MergedPart, PartComparison, PartDoubt
 from pgstrata.model.server import Fingerprint
 from pgstrata.model.study import Study
-from pgstrata.report.answer.merged import make_merged_document, merged_json, say_limits
+from pgstrata.report.answer.merged import make_merged_document, merged_json, say_limits, say_merged
 from studies import BASE, OTHER, make_environment, make_plan, simulate
 
 CONTROL = "pg16-control"
@@ -62,6 +62,13 @@ def test_running_servers_are_these_instances_in_each_part():
     assert {(name, "these_instances") for name in ("a", "bb", "ccc")} <= doubts_of(answer)
     texts = [remark.text for remark in make_merged_document(answer).doubts]
     assert len([text for text in texts if "a, bb, ccc: the answer is about running instances" in text]) == 1
+
+
+def test_a_cell_behind_a_baseline_that_is_called_on_follows_a_comma():
+    levels = zip((BASE, OTHER), ("on", "off"), strict=True)
+    jit = tuple(make_environment(name, levels={"settings.jit": value}) for name, value in levels)
+    (said,) = say_merged(merge(make_part("a", environments=jit), make_part("bb", environments=jit)))
+    assert said.startswith("jit = off against jit = on, on simple-update: ")
 
 
 def test_what_the_experiment_does_not_explain_is_told_of_its_part():

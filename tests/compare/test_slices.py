@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pgstrata.compare import compare_study
+from pgstrata.compare import compare_pairs, compare_study
 from pgstrata.compare.pairing.arms import sort_runs
 from pgstrata.compare.pairing.shared_blocks import over_rounds
 from pgstrata.model.answer import Verdict
@@ -129,6 +129,17 @@ def test_runs_that_grow_are_sorted_anew_and_those_of_a_study_once():
     study = tuple(runs)
     assert sort_runs(study, tps) is sort_runs(study, tps)
     assert sort_runs(tuple(runs[:2]), tps)[place].made == 1
+
+
+def test_comparing_changes_nothing_in_runs_that_were_sorted_and_are_shared():
+    bare = [replace(run, measurements=()) for block in (1, 2) for run in visit(block, (110.0, 110.0), (100.0, 100.0))]
+    runs = tuple(replace(run, together="") if run.block == 2 else run for run in bare)
+    arms = sort_runs(runs, frozenset({"tps"}))
+    before = repr(arms)
+    (found,) = compare_pairs(make_plan(blocks=2), runs)
+    assert found.blocks == 1
+    assert sort_runs(runs, frozenset({"tps"})) is arms
+    assert repr(arms) == before
 
 
 def test_series_in_single_precision_give_the_same_difference():

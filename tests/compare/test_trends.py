@@ -13,7 +13,7 @@ from pgstrata.model.own_data import OwnData
 from pgstrata.model.reasons import DATA_EXCEED, Reason
 from pgstrata.model.runs import RunStatus
 from pgstrata.report.sentences.trends import say_trend
-from studies import OTHER, cell_of, make_plan, simulate
+from studies import BASE, OTHER, cell_of, make_environment, make_plan, simulate
 
 CLIENTS = (1, 4, 16, 64)
 
@@ -58,6 +58,8 @@ def test_a_gain_that_grows_with_clients_is_found_with_its_size():
     assert found.changes
     assert found.interval.low < math.exp(0.09) < found.interval.high
     assert say_trend(found, plan).startswith("18 on simple-update: the gain in throughput grows with clients, from +")
+    on = make_plan((make_environment(BASE), make_environment(OTHER, levels={"settings.jit": "on"})), clients=CLIENTS)
+    assert say_trend(found, on).startswith("jit = on, on simple-update: the gain")
 
 
 @pytest.mark.parametrize(

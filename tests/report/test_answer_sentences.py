@@ -37,6 +37,15 @@ def test_a_level_that_is_called_on_is_not_followed_by_another_on(desk):
     assert text.startswith("synchronous_commit = off is slower than synchronous_commit = on, on simple-update: ")
 
 
+def test_a_cell_behind_a_baseline_that_is_called_on_follows_a_comma_in_sentences_about_a_control(desk):
+    levels = [desk.environment(name, (("settings.synchronous_commit", "on"),)) for name in ("on", "again")]
+    levels[1] = dataclasses.replace(levels[1], control=ControlKind.SAME)
+    control = undecided(desk, "simple-update", 0.98, 1.02, environment="again", reference="on", control=True)
+    cells = (desk.cell(2, "select-only"), desk.cell(2))
+    text = " ".join(say(desk.verdict_answer(control, environments=tuple(levels), cells=cells)))
+    assert " cannot be told apart from synchronous_commit = on, on simple-update: " in text
+
+
 def test_a_gain_is_called_faster(desk):
     answer = desk.verdict_answer(
         desk.comparison(verdict=Verdict.BETTER, effect=1.042, interval=Interval(low=1.031, high=1.055))

@@ -130,6 +130,14 @@ def test_several_cells_have_a_table_for_each_environment_with_the_headline_on_to
     assert "cells are exploratory" in joined(text)
 
 
+@pytest.mark.parametrize(
+    ("other", "said"), [(1100, " is faster than jit on, on "), (1000, "between jit off and jit on, on ")]
+)
+def test_a_cell_behind_a_baseline_that_is_called_on_follows_a_comma(other, said):
+    answer = make_answer({"jit on": 1000, "jit off": other}, cells=("small", "large"), metric="tps", blocks=False)
+    assert said in joined(render_decision(answer))
+
+
 def test_many_environments_are_counted_and_only_differences_are_told():
     levels = {f"e{n}": 1000 for n in range(10)} | {"worse": 500}
     text = render_decision(make_answer(levels, n=20, metric="tps"))

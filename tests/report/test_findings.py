@@ -306,6 +306,10 @@ SENTENCES = [
         "1 of 10 blocks is left out of b against a: block 3 has no row of b, a",
     ),
     (
+        doubts.BlocksLeftOut(environments=BOTH, lacking={(("jit on", "y"),): ("3",)}, used=9, many=False),
+        "1 of 10 blocks is left out of b against a: block 3 has no row of jit on, on y",
+    ),
+    (
         doubts.Outliers(environments=BOTH, blocks=("9", "4")),
         (
             "far from the other blocks of b against a: block 9, block 4; they are kept with limited weight: see what "

@@ -7,7 +7,7 @@ import pytest
 from pgstrata.model.answer import Interval, LoadDrop, LoadFinding, LoadRange, Verdict
 from pgstrata.model.own_data import OwnData
 from pgstrata.report.sentences.load import drop_sentences, load_sentences, say_load
-from studies import OTHER, cell_of, make_plan
+from studies import BASE, OTHER, cell_of, make_environment, make_plan
 
 CLIENTS = (1, 8, 64, 128)
 PLAN = make_plan(clients=CLIENTS)
@@ -57,6 +57,11 @@ class Answered:
 def test_each_range_is_told_with_its_loads(ranges, said):
     text = say_load(replace(FINDING, ranges=ranges), PLAN.experiment)
     assert text == f"18 on simple-update{said} (p = 0.002, exploratory)"
+
+
+def test_a_workload_behind_an_environment_that_is_called_on_follows_a_comma():
+    on = make_plan((make_environment(BASE), make_environment(OTHER, levels={"settings.jit": "on"})), clients=CLIENTS)
+    assert say_load(FINDING, on.experiment).startswith("jit = on, on simple-update: ")
 
 
 def test_only_what_depends_on_the_load_is_told():

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 from pgstrata.compare.statements import find_statement_shifts
+from pgstrata.model.experiment import Level
 from pgstrata.model.runs import StatementLatency, Validity
 from pgstrata.report.answer.statements import make_profile
 from pgstrata.report.json.answer import answer_json
@@ -96,6 +97,18 @@ def test_statements_with_names_are_summed_up_and_called_by_them(desk):
     assert "monthly report" in text
     assert "+50.0 % [+50.0, +50.0], slower" in text
     assert "monthly report" in render_html(answer)
+
+
+def test_a_cell_behind_an_environment_that_is_called_on_follows_a_comma(desk):
+    answer = with_statements(desk.answer(blocks=24), lambda run: [(_NAMED, slower(run, 1.0))])
+    plan = answer.study.plan
+    environments = tuple(
+        dataclasses.replace(each, levels=(Level(factor="settings.jit", value="on"),)) if each.name == "pg18" else each
+        for each in plan.experiment.environments
+    )
+    plan = dataclasses.replace(plan, experiment=dataclasses.replace(plan.experiment, environments=environments))
+    answer = dataclasses.replace(answer, study=dataclasses.replace(answer.study, plan=plan))
+    assert statement_sentences(answer)[0].startswith("jit = on, on simple-update, ")
 
 
 def test_json_has_statements_with_names_and_verdicts(desk):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from pgstrata.system.files import PRIVATE, write_beside, write_error, writing_ne
 _STRANGER: Final = "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
 _NOTHING: Final = "perf left nothing that can be used; the reasons of the run may say why"
 _MOST_WITHOUT_SETTINGS: Final = 30
+"""Runs of an environment whose settings are read at most: each one is a file."""
 _EARLY: Final = "sampling ended before the run did, as it does after 200 MB (20,000 samples): shorter runs have fewer"
 
 
@@ -72,14 +72,15 @@ def _read(packed: bytes) -> Folded:
 
 
 def load_changed_settings(stored: StoredStudy, study: Study) -> tuple[tuple[str, ChangedSetting], ...]:
-    """Of each environment those of its first run that has any; if many of its runs have none, none has."""
-    found: dict[str, tuple[ChangedSetting, ...]] = {}
-    looked = Counter[str]()
+    """Of each environment those of its first run that has any; if none of its first runs has any, it has none."""
+    runs: dict[str, list[str]] = {}
     for run in study.runs:
-        if not found.get(run.environment) and looked[run.environment] < _MOST_WITHOUT_SETTINGS:
-            looked[run.environment] += 1
-            found[run.environment] = parse_changed_settings(stored.evidence(run.identity, SETTINGS))
-    return tuple((name, setting) for name, settings in found.items() for setting in settings)
+        runs.setdefault(run.environment, []).append(run.identity)
+    found: list[tuple[str, ChangedSetting]] = []
+    for name, identities in runs.items():
+        tables = (stored.evidence(each, SETTINGS) for each in identities[:_MOST_WITHOUT_SETTINGS])
+        found += [(name, setting) for setting in next(filter(None, map(parse_changed_settings, tables)), ())]
+    return tuple(found)
 
 
 def write_report(

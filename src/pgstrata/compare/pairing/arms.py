@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -38,12 +38,12 @@ class Arm:
     suspect: int = 0
     blocks: set[int] = field(default_factory=set)
     tokens: dict[int, str] = field(default_factory=dict)
-    values: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
+    values: dict[str, dict[int, float]] = field(default_factory=dict)
     rounds: dict[int, FloatArray] = field(default_factory=dict)
     background_load: dict[int, float] = field(default_factory=dict)
-    companions: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    companions: dict[str, list[float]] = field(default_factory=dict)
     openings: list[float] = field(default_factory=list)
-    loose: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    loose: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def has_collapsed(self) -> bool:
@@ -129,9 +129,9 @@ def _add(arm: Arm, observation: Observation) -> None:
         if metric == BACKGROUND_LOAD:
             arm.background_load[block] = value
         if metric in COMPANIONS:
-            arm.companions[metric].append(value)
+            arm.companions.setdefault(metric, []).append(value)
         if 0 < value < math.inf:
-            arm.values[metric][block] = value
+            arm.values.setdefault(metric, {})[block] = value
     if observation.rounds is not None:
         arm.rounds[block] = np.array(observation.rounds, dtype=np.float64)
 
@@ -146,7 +146,7 @@ def _add_loose(arm: Arm, observation: Observation) -> None:
     if observation.opening is not None:
         arm.openings.append(observation.opening)
     for metric, value in observation.measurements.items():
-        arm.loose[metric].append(value)
+        arm.loose.setdefault(metric, []).append(value)
 
 
 def find_arm(arms: Arms, environment: str, cell: str) -> Arm:

@@ -101,7 +101,7 @@ def _align_rounds(arms: Sequence[Arm], blocks: Sequence[int]) -> Aligned:
 def _rounds_of(arm: Arm, block: int) -> FloatArray:
     if arm.tokens[block]:
         return arm.rounds[block]
-    value = arm.values[TPS.name].get(block)
+    value = arm.values.get(TPS.name, {}).get(block)
     return np.empty(0) if value is None else np.array([value])
 
 

@@ -117,8 +117,7 @@ def say_merged(answer: MergedAnswer) -> Iterator[str]:
     for environment in dict.fromkeys(item.comparison.environment for item in answer.comparisons):
         found = [item for item in answer.comparisons if item.comparison.environment == environment]
         name = name_environment(experiment.environment(environment), experiment)
-        place = name_where(found[0].comparison.cell, experiment)
-        where = say_on(place)
+        where = say_on(name_where(found[0].comparison.cell, experiment), base)
         words = {verdict_label(item.comparison) for item in found}
         each = "; ".join(
             f"{item.part}: {render_shown(item.comparison) or 'no interval'}"

@@ -86,26 +86,28 @@ def _name_all(names: Sequence[str]) -> str:
 
 def say_finding(answer: ImportAnswer, item: Comparison) -> str:
     """One comparison as a sentence without a full stop."""
-    name, base, place = item.environment, answer.question.baseline, _place(answer, item)
+    name, base = item.environment, answer.question.baseline
     limit, over = render_threshold(answer.question.threshold), f"{_looks(answer)} {_count_values(answer, item)}"
     sure = f"at {render_confidence(item.confidence)} confidence, {over}"
     match item.verdict:
         case Verdict.BETTER | Verdict.WORSE:
-            return f"{_say_difference(answer, item)}{place}: {render_figures(item)} {sure}"
+            return f"{_with_place(answer, item, _say_difference(answer, item))}: {render_figures(item)} {sure}"
         case Verdict.NEGLIGIBLE:
             head = f"{_say_difference(answer, item)}, but by less than {limit} (real, but negligible)"
-            return f"{head}{place}: {render_figures(item)} {sure}"
+            return f"{_with_place(answer, item, head)}: {render_figures(item)} {sure}"
         case Verdict.EQUIVALENT:
             between = render_between(shown_interval(item))
-            return f"no difference larger than {limit} between {name} and {base}{place}: {between}, {over}"
+            head = f"no difference larger than {limit} between {name} and {base}"
+            return f"{_with_place(answer, item, head)}: {between}, {over}"
         case Verdict.INCONCLUSIVE:
             between = render_between(item.interval)
-            return f"{name} and {base} cannot be told apart{place} (inconclusive): {between} {sure}"
+            head = f"{name} and {base} cannot be told apart"
+            return f"{_with_place(answer, item, head)} (inconclusive): {between} {sure}"
         case Verdict.INSUFFICIENT:
             return _say_insufficient(answer, item, name)
         case _:
-            head = f"the difference between {name} and {base} is {item.verdict}{place}"
-            return f"{head}: no single percentage describes it, {over}"
+            head = f"the difference between {name} and {base} is {item.verdict}"
+            return f"{_with_place(answer, item, head)}: no single percentage describes it, {over}"
 
 
 def _say_difference(answer: ImportAnswer, item: Comparison) -> str:
@@ -139,10 +141,11 @@ def label_of(answer: ImportAnswer, item: Comparison) -> str:
     return f"{label}, {item.verdict}" if item.verdict in DIFFERENT and item.metric not in METRICS else label
 
 
-def _place(answer: ImportAnswer, item: Comparison) -> str:
+def _with_place(answer: ImportAnswer, item: Comparison, text: str) -> str:
+    """The text with the cell of a comparison behind it, if there are several cells."""
     if len(answer.cells) <= 1:
-        return ""
-    return say_on(TOGETHER if is_whole(item) else item.cell)
+        return text
+    return text + say_on(TOGETHER if is_whole(item) else item.cell, text)
 
 
 def is_whole(item: Comparison) -> bool:
@@ -161,21 +164,21 @@ def _looks(answer: ImportAnswer) -> str:
 
 
 def _say_insufficient(answer: ImportAnswer, item: Comparison, name: str) -> str:
-    base, place = answer.question.baseline, _place(answer, item)
+    base = answer.question.baseline
     shared = f" with {len(answer.headlines)} headlines" if len(answer.headlines) > 1 else ""
     if any(isinstance(doubt, DependentValues) for doubt in item.warnings):
-        return f"{name} and {base} cannot be told apart{place}: the {_count_values(answer, item)} depend on each other"
+        head = _with_place(answer, item, f"{name} and {base} cannot be told apart")
+        return f"{head}: the {_count_values(answer, item)} depend on each other"
     if answer.paired:
         blocks = _count_values(answer, item).replace("block", "usable block")
         needed = needed_blocks(item)
         few, so_far = ("not enough blocks yet", " so far") if answer.sequential else ("too few blocks", "")
-        return f"{few} to compare {name} with {base}{place}: {blocks}{so_far}, an interval{shared} needs {needed}"
+        head = _with_place(answer, item, f"{few} to compare {name} with {base}")
+        return f"{head}: {blocks}{so_far}, an interval{shared} needs {needed}"
     fewest = fewest_values(item.level)
     there = f"{item.values} against {item.baseline_values}"
-    return (
-        f"too few values to compare {name} with {base}{place}: {there}, an interval{shared} needs {fewest} against "
-        f"{fewest}"
-    )
+    head = _with_place(answer, item, f"too few values to compare {name} with {base}")
+    return f"{head}: {there}, an interval{shared} needs {fewest} against {fewest}"
 
 
 def say_terms(answer: ImportAnswer) -> str:

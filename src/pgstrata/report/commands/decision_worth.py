@@ -75,7 +75,9 @@ def _prices(answer: ImportAnswer, worth: Worth) -> list[str]:
 
 def _values(answer: ImportAnswer, worth: Worth) -> list[str]:
     base, told = answer.question.baseline, worth.findings[:_MOST_SAID]
-    places = [say_on(_place(one)) if _several(answer) else "" for one in told]
+    # without an effect the environment stands before the place, otherwise the baseline
+    before = [one.environment if one.effect is None else base for one in told]
+    places = [say_on(_place(one), name) if _several(answer) else "" for one, name in zip(told, before, strict=True)]
     said = [
         say_value(one, one.environment, base, where, lacking="too few values to tell")
         for one, where in zip(told, places, strict=True)

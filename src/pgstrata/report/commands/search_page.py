@@ -8,28 +8,12 @@ from typing import Final
 from pgstrata.model.answer import Comparison
 from pgstrata.model.bisect import Bisection, BisectStep
 from pgstrata.model.metrics import METRICS
-from pgstrata.report.blocks.model import (
-    Block,
-    Column,
-    Document,
-    Listing,
-    Paragraph,
-    Section,
-    Table,
-    Tone,
-    begin,
-    end,
-)
+from pgstrata.report.blocks.model import Block, Column, Document, Listing, Paragraph, Section, Table, Tone, begin, end
 from pgstrata.report.commands.bisect import say_search
 from pgstrata.report.figures.effects import NamedDifference, choose_domain, draw_differences
 from pgstrata.report.figures.run_lines import break_label
 from pgstrata.report.sentences.names import count, name_factor
-from pgstrata.report.sentences.verdicts import (
-    shown_interval,
-    tell_change,
-    tell_interval,
-    verdict_label,
-)
+from pgstrata.report.sentences.verdicts import shown_interval, tell_change, tell_interval, verdict_label
 
 _COMPARED: Final = (
     "Each level that was measured, compared with the first one in a study of its own. Its verdict says whether it is "

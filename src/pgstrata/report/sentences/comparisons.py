@@ -330,25 +330,29 @@ def shout(said: str) -> str:
 def say_control(case: Case) -> str:
     """A control that is no reason for alarm."""
     head, base = f"the control ({case.name})", case.base
-    where = say_on(places(case)) if len(case.experiment.cells) > 1 else ""
-    # Where there are several figures each names its cell.
-    place = where if len(case.items) == 1 else ""
     match case.verdict:
         case Verdict.INSUFFICIENT:
             numbers = sorted({item.blocks for item in case.items})
             blocks = " to ".join(str(number) for number in (numbers[0], numbers[-1])[: len(numbers)])
             needed = max(map(needed_blocks, case.items))
+            where = say_on(places(case)) if len(case.experiment.cells) > 1 else ""
             return f"{head} has too few blocks to say anything yet{where}: {blocks} of {needed}"
         case Verdict.NEGLIGIBLE:
-            claim = f"{head} differs slightly from {base}{place}"
+            claim = _place_claim(case, f"{head} differs slightly from {base}")
             return f"{say_figures(case, claim, render_figures, place=False)}: do not trust differences of that size"
         case Verdict.EQUIVALENT:
             limit = render_threshold(case.experiment.threshold)
-            claim = f"{head} does not differ from {base} by more than {limit}{place}, as it must be"
-            return say_figures(case, claim, found, place=False)
+            claim = _place_claim(case, f"{head} does not differ from {base} by more than {limit}")
+            return say_figures(case, f"{claim}, as it must be", found, place=False)
         case _:
-            claim = f"{head} cannot be told apart from {base}{place}"
+            claim = _place_claim(case, f"{head} cannot be told apart from {base}")
             return f"{say_figures(case, claim, found, place=False)}{_hidden(case)}"
+
+
+def _place_claim(case: Case, claim: str) -> str:
+    """A claim about a control with its cell; where there are several figures, each names its own."""
+    named = len(case.experiment.cells) > 1 and len(case.items) == 1
+    return claim + say_on(places(case), claim) if named else claim
 
 
 def _hidden(case: Case) -> str:

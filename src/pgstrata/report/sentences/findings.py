@@ -306,7 +306,7 @@ def _say_order(doubt: doubts.InSequence | doubts.DriftingRepeats) -> str:
 def _say_left_out(doubt: doubts.BlocksLeftOut) -> str:
     parts = []
     for lacks, blocks in doubt.lacking.items():
-        rows = _name_some([name if cell is None else name + say_on(cell) for name, cell in lacks])
+        rows = _name_some([name if cell is None else name + say_on(cell, name) for name, cell in lacks])
         have = f"block {blocks[0]} has" if len(blocks) == 1 else f"blocks {_name_some(blocks)} have"
         parts.append(f"{have} no row of {rows}")
     left = sum(len(blocks) for blocks in doubt.lacking.values())

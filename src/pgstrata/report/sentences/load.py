@@ -104,4 +104,5 @@ def _name(finding: LoadFinding, experiment: Experiment) -> str:
     cell = experiment.cell(finding.cells[0])
     several = len({say_size(each) for each in experiment.cells}) > 1
     curve = f"{cell.workload} {say_size(cell)}" if several else cell.workload
-    return name_environment(experiment.environment(finding.environment), experiment) + say_on(curve)
+    name = name_environment(experiment.environment(finding.environment), experiment)
+    return name + say_on(curve, name)

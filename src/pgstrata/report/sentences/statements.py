@@ -27,8 +27,8 @@ def statement_sentences(answer: Answer) -> tuple[str, ...]:
 
 def _say(answer: Answer, cell: str, environment: str, shifts: Sequence[StatementShift]) -> str:
     experiment = answer.study.plan.experiment
-    where = say_on(name_cell(experiment.cell(cell), experiment)) if len(experiment.cells) > 1 else ""
     name = name_environment(experiment.environment(environment), experiment)
+    where = say_on(name_cell(experiment.cell(cell), experiment), name) if len(experiment.cells) > 1 else ""
     threshold = render_threshold(threshold_of(experiment, shifts[0].metric))
     said = [_name_all(word, shifts, verdict) for word, verdict in _MOVED if _number(shifts, verdict)]
     if same := _number(shifts, Verdict.EQUIVALENT, Verdict.NEGLIGIBLE):

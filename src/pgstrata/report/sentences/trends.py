@@ -29,7 +29,8 @@ def say_trend(trend: LoadTrend, plan: Plan) -> str:
     figures = f"{render_percent_change(trend.effect)} {render_interval(trend.interval)}".rstrip()
     along = f"from {_say_end(trend.first, trend, 0)} to {_say_end(trend.last, trend, -1)}"
     turn = _say_turn(first, last, metric.title, trend)
-    name = name_environment(experiment.environment(trend.environment), experiment) + say_on(_say_curve(trend, plan))
+    name = name_environment(experiment.environment(trend.environment), experiment)
+    name += say_on(_say_curve(trend, plan), name)
     return f"{name}: {turn}, {along} (change {figures}, {count(trend.blocks, 'block')}, exploratory)"
 
 
