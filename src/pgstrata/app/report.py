@@ -72,7 +72,7 @@ def _read(packed: bytes) -> Folded:
 
 
 def load_changed_settings(stored: StoredStudy, study: Study) -> tuple[tuple[str, ChangedSetting], ...]:
-    """Of each environment those of its first run that has any; if many of its runs have none, none has."""
+    """Environments with their changed settings: those of the first run that has any, among its first thirty."""
     found: dict[str, tuple[ChangedSetting, ...]] = {}
     looked = Counter[str]()
     for run in study.runs:
