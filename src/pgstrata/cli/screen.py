@@ -37,10 +37,10 @@ class _Doubt:
 
 @dataclass(slots=True, kw_only=True)
 class Screen:
-    """What is on the screen; `experiment` gives names to environments, None where there is no one experiment.
+    """What the screen shows. `experiment` gives environments their names; None if there are several experiments.
 
-    `before`: runs that earlier calls made, whose doubts are not told. `rates` are the throughput of the present run by
-    second, `blocks` that of finished runs by environment and cell.
+    `before`: number of runs of earlier calls, whose doubts are not shown. `rates`: throughput of the current run by
+    second. `blocks`: that of finished runs, by environment and cell.
     """
 
     experiment: Experiment | None = None
