@@ -35,7 +35,7 @@ def measure_large_study() -> Iterator[Figure]:
 
 
 def _paint(page: Path, folder: Path, count: int) -> Iterator[Figure]:
-    """Medians of several browsers without a window, each of which has never seen the page."""
+    """Medians over several headless browsers, each with an empty profile."""
     chromium = load_support("chromium")
     if chromium.PROGRAM is None:
         print("    no first paint: there is no Chromium")

@@ -1,7 +1,7 @@
-"""CPU of the live screens of `run` and `watch`, apart from the work that they show, on a terminal of 80 by 24.
+"""CPU of the live screens of `run` and `watch`, without the work that they show, on a terminal of 80 by 24.
 
-That of `run` is on during a real experiment, once in slices and once run by run; only what draws is counted. That of
-`watch` is told of a made-up server with a hundred classes of sessions, once a second. BLOCKS=2 shortens it.
+The screen of `run` shows a real experiment, once in slices and once run by run; only the handling of its events is
+counted. The screen of `watch` shows a made-up server with a hundred classes of sessions. BLOCKS=2 shortens it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ run = "5s"
 
 @dataclass(slots=True, kw_only=True)
 class Counted(Events):
-    """Events on a screen: CPU seconds of drawing them, how many there were, and when the first came."""
+    """Passes events to a screen: CPU seconds of handling them, their number, and the time of the first."""
 
     screen: Events
     cpu: float = 0.0
@@ -98,7 +98,7 @@ def _drain(reader: int) -> None:
 
 
 def measure_live_screen() -> Iterable[Figure]:
-    """Share of a CPU: of `run` in either design, and of `watch`."""
+    """Share of a CPU: the screen of `run`, in slices and run by run, and that of `watch`."""
     for interleave, title in (("slices", "in slices"), ("runs", "run by run")):
         yield _of_run(interleave, f"live screen of run, {title}")
     yield _of_watch()
@@ -117,7 +117,7 @@ def _of_run(interleave: str, name: str) -> Figure:
 
 
 def _of_watch() -> Figure:
-    """The main thread tells and waits; all else that this process does is the screen, and the end of its terminal."""
+    """The CPU of the process without its main thread, which only makes data and sleeps; the rest draws the screen."""
     with on_terminal() as terminal:
         screen = LiveScreen(Terminal(os.dup(terminal)), LiveState(archive="shop-archive"), print)
         screen.open()

@@ -1,7 +1,7 @@
-"""A newcomer's path: seconds from a clone to the decided answer of README's quick start, and its report in a browser.
+"""Seconds that a newcomer needs from a clone to the report of README's quick start, opened in a browser.
 
-It types what stands in the first block of commands in README.md, in a fresh clone of the last commit. Home, caches and
-datasets are empty folders of its own, so that everything is fetched as on a new machine; nobody else's are touched.
+In a fresh clone of the last commit, it runs the first block of commands in README.md. Home, caches and datasets are new
+empty folders, so everything is downloaded as on a new machine. The user's own folders are not touched.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ GOAL = 300.0
 PATIENCE = 1800.0
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _REPORT = re.compile(r"`([\w/.-]+\.html)`")
-# What leads to folders of whoever measures, to their Python, or to the make that has started this.
+# Beginnings of variables that name the user's own folders or Python, or come from the make that started this.
 _THEIRS = ("XDG_", "PGSTRATA_", "PIP_CACHE_DIR", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "MAKE", "MFLAGS", "ARGS")
 # The lock is the host's: two experiments at once would disturb each other.
 _KEPT = frozenset({"PGSTRATA_LOCK"})
 
 
 class WrongTurnError(Exception):
-    """The path did not lead to the answer that README names."""
+    """A command failed, or the answer is not the one that README names."""
 
 
 def read_quick_start(text: str) -> tuple[Sequence[str], str]:
@@ -54,7 +54,7 @@ def read_quick_start(text: str) -> tuple[Sequence[str], str]:
 
 
 def own_environment(environ: Mapping[str, str], place: Path) -> dict[str, str]:
-    """Variables with which everything that is fetched or kept lies below `place`."""
+    """Environment variables with which everything that is downloaded or kept is below `place`."""
     own = {name: value for name, value in environ.items() if name in _KEPT or not name.startswith(_THEIRS)}
     ours = str(Path(sys.prefix) / "bin")
     found = [folder for folder in own.get("PATH", os.defpath).split(os.pathsep) if folder != ours]
@@ -64,7 +64,7 @@ def own_environment(environ: Mapping[str, str], place: Path) -> dict[str, str]:
 
 @dataclass(slots=True, kw_only=True)
 class Newcomer:
-    """Someone with an empty folder; `took` has each step with its seconds."""
+    """A user with an empty folder, `place`; `took` has each step with its seconds."""
 
     place: Path
     took: list[tuple[str, float]] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Newcomer:
         Raises:
             WrongTurnError: a command failed, or the answer is not the one that README names.
         """
-        # the servers' user has to pass
+        # the user of the servers must be able to enter it
         self.place.chmod(0o755)
         (self.place / "home").mkdir()
         checkout = self.place / "pgstrata"
@@ -103,7 +103,7 @@ class Newcomer:
             raise WrongTurnError(f"`{what}` ended with {done.returncode}: {last}")
 
     def _open(self, page: Path, name: str) -> None:
-        """In a browser without a window, where there is one."""
+        """Open the report in headless Chromium, if it is installed."""
         if not page.exists():
             raise WrongTurnError(f"{name} was not written")
         chromium = load_support("chromium")
@@ -129,7 +129,7 @@ def judge(study: Path) -> None:
 
 
 def measure_newcomer() -> Iterable[Figure]:
-    """Seconds until the report is there and was opened; infinity where the path did not lead there."""
+    """Seconds until the report was opened; infinity if a step failed."""
     with tempfile.TemporaryDirectory(prefix="newcomer-") as name:
         newcomer, wrong = Newcomer(place=Path(name)), ""
         try:

@@ -1,6 +1,6 @@
-"""A made-up archive of a day of 1 Hz: 200 sessions, 100 statements, 100 tables, all figures of server and host.
+"""A made-up archive of one day, one look a second: 200 sessions, 100 statements, 100 tables, server and host.
 
-One hour goes through the code of the recorder. SQL copies it to the others, because a whole day would take minutes.
+The recorder's code writes the first hour. SQL copies it to the other hours, because writing all would take minutes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HOUR = 3600
 DAY = 24 * HOUR
 BEGIN = 1_795_651_200
 LEAD = 30
-"""Seconds that the host's CPU rises before the load."""
+"""Seconds by which the host's CPU and disk rise before the load."""
 _CLASSES, _SEEN, _EACH = 80, 40, 5
 _STATEMENTS, _COUNTED = 100, 10
 _TABLES, _RELATED = 100, 60
@@ -42,7 +42,7 @@ _COPIED = (
 
 
 def make_hours(folder: Path) -> None:
-    """Write the hours into a folder that is not there yet, all of them alike; `make_slow` goes on."""
+    """Write a day of equal hours into a new folder. Call `make_slow` afterwards."""
     writer = ArchiveWriter.open(folder, Keep())
     writer.add_facts({"server_version": "18.0", "limits": ""})
     writer.add_texts({f"q{number}": f"SELECT {number} FROM stock WHERE id = ?" for number in range(_STATEMENTS)})
@@ -56,7 +56,7 @@ def make_hours(folder: Path) -> None:
 def make_slow(folder: Path, begin: int, end: int) -> None:
     """Twice the sessions and three quarters of the transactions from one second of the day to another.
 
-    The host's CPU and disk rise `LEAD` seconds before. Minutes are summed up afterwards.
+    The host's CPU and disk rise `LEAD` seconds earlier. At the end, sums of minutes are written, as a recorder does.
     """
     with closing(sqlite3.connect(folder / ARCHIVE)) as connection, connection:
         for statement, since in (

@@ -67,7 +67,7 @@ def _measure_live(dsn: str) -> Iterator[Figure]:
 
 
 def _measure_day(folder: Path) -> Iterator[Figure]:
-    """CPU seconds of the whole command, also for what of the host changed before the load did and what after it."""
+    """CPU seconds of `explain`, which also says which figures of the host changed before or after the load."""
     make_hours(folder / "usual")
     for name, begin, end in (("explain_day", 4 * HOUR, DAY), ("explain_hour", 20 * HOUR, 21 * HOUR)):
         archive = folder / name
@@ -79,7 +79,7 @@ def _measure_day(folder: Path) -> Iterator[Figure]:
         seconds = cpu_of(words, printed)
         found = json.loads(printed.read_bytes())
         if found["outcome"] != "incident" or not found["leads"]:
-            raise SystemExit(f"{name}: it did not find what it has to explain")
+            raise SystemExit(f"{name}: explain found no incident, or no change of the host before or after it")
         notes = [f"{(end - begin) // HOUR} h against {begin // HOUR} h, {len(found['leads'])} leads"]
         yield Figure(name=name, value=seconds, goal=3, unit="s", notes=notes)
 

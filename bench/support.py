@@ -1,4 +1,4 @@
-"""Helpers of the tests for benchmarks; the tests are no package."""
+"""Loads helper modules of the tests for benchmarks, because the tests are not a package."""
 
 from __future__ import annotations
 

@@ -103,16 +103,16 @@ def _state(bank: Visits) -> str:
 
 
 def _machines(bank: Visits) -> str:
-    """How unlike the machines were, by throughput: nothing else of them is kept with a visit."""
+    """The range of throughput, which shows how much the machines differed: visits keep no other facts of them."""
     asked = ("select-only", 2, "quiet")
     kinds = [kinds for each, kinds in bank.items() if (each.workload, each.clients, each.side) == asked]
     found = [visit.level for each in kinds for visits in each.values() for visit in visits if visit.level > 0]
     if not found:
-        return "Nothing is kept of the machines of these visits."
+        return "Nothing is known of the machines of these visits."
     low, high = (f"{round(level, -3):,.0f}" for level in (min(found), max(found)))
     return (
         f"With 2 clients that read, on a quiet machine, visits reached {low} to {high} transactions per second. "
-        "Nothing else is kept of their machines."
+        "No other facts of their machines are known."
     )
 
 

@@ -52,7 +52,7 @@ def test_damaged_images_and_kernels_are_listed_and_removed(cache):
     assert "damaged: pgstrata vm clean removes it" in listed
     with pytest.raises(HostNotFitError, match="the image one is damaged"):
         find_image(cache, "one")
-    with pytest.raises(HostNotFitError, match="there is no image called two"):
+    with pytest.raises(HostNotFitError, match="there is no image two"):
         find_image(cache, "two")
     assert vm("clean", "one").output == "removed: one\n"
     assert clean_images(()).removed == ("other", "kernel 0123456789ab.00112233")

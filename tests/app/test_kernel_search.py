@@ -228,7 +228,7 @@ def test_an_image_that_is_missing_is_told_before_anything_is_built(place):
     tree.commit("Linux 6.1", behaviour="100")
     tree.commit("After")
     (place / "which.toml").write_text(EXPERIMENT.replace("deb12", "other"))
-    with pytest.raises(HostNotFitError, match="there is no image called other"):
+    with pytest.raises(HostNotFitError, match="there is no image other"):
         ask(place, tree)
 
 

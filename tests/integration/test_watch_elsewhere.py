@@ -155,7 +155,7 @@ def test_an_explanation_says_of_which_time_the_host_is_not_known(recorded, sandb
     assert found["comparison"]["host_gaps"] == found["window"]["gaps"] == []
     assert {"host_user_cpu", "memory_available"} <= {each["name"] for each in found["host"]}
     (doubt,) = [text for text in found["warnings"] if "host" in text]
-    assert doubt.startswith("the window has 1 gap in what is known of the server's host and log: ")
+    assert doubt.startswith("the window has 1 gap in the readings of the server's host and log: ")
 
 
 def test_nothing_of_the_connection_is_left(recorded):

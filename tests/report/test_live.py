@@ -200,7 +200,7 @@ def test_gaps_in_what_is_known_of_the_host_are_told_unless_nothing_was_recorded_
     before = window({CPU: [2, 3] * 60}, [100.0, 104.0] * 60, begin=BEGIN - 120)
     found = explained(value, before)
     said = words(found)
-    assert "the window has 1 gap in what is known of the server's host and log: " in said
+    assert "the window has 1 gap in the readings of the server's host and log: " in said
     assert json.loads(explanation_json(found))["window"]["host_gaps"][1] == [BEGIN + 70, BEGIN + 90]
 
 

@@ -135,7 +135,7 @@ class PlainHost(SeemingHost):
 
 def test_a_program_that_only_others_than_root_need_is_missed_before_anything_is_fetched(cache):
     here = PlainHost(cache / "vms" / ".deb12.partial")
-    with pytest.raises(HostNotFitError, match="takes fakeroot, missing on this machine"):
+    with pytest.raises(HostNotFitError, match="needs fakeroot, missing on this machine"):
         Builder(here=here, cache=str(cache), note=lambda _: None).build("deb12", suite="bookworm", kernels=("6.1",))
     assert {argv[0] for argv in here.ran} == {"uname", "sh"}
 
@@ -144,7 +144,7 @@ def test_all_missing_programs_are_named_at_once_with_one_line_that_installs_them
     monkeypatch.setattr("pgstrata.vms.image.BUSYBOX", "/bin/busybox")
     here = PlainHost(cache / "vms" / ".deb12.partial")
     here.missing = ("mmdebstrap", "mke2fs", "qemu-system-x86_64", "fakeroot", "newuidmap", "/bin/busybox")
-    with pytest.raises(HostNotFitError, match=f"takes {', '.join(here.missing)}, missing") as caught:
+    with pytest.raises(HostNotFitError, match=f"needs {', '.join(here.missing)}, missing") as caught:
         Builder(here=here, cache=str(cache), note=lambda _: None).build("deb12", suite="bookworm", kernels=("6.1",))
     packages = "mmdebstrap e2fsprogs qemu-system-x86 fakeroot uidmap busybox-static"
     assert caught.value.remedy.startswith(f"apt-get install {packages} (Debian")
@@ -153,7 +153,7 @@ def test_all_missing_programs_are_named_at_once_with_one_line_that_installs_them
 def test_a_user_without_ids_for_files_of_the_guest_is_told_before_anything_is_fetched(cache):
     here = PlainHost(cache / "vms" / ".deb12.partial")
     here.missing = ("somebody",)  # the last word of the question
-    with pytest.raises(HostNotFitError, match="the user somebody has no ids of its own") as caught:
+    with pytest.raises(HostNotFitError, match="the user somebody has no subordinate ids") as caught:
         Builder(here=here, cache=str(cache), note=lambda _: None).build("deb12", suite="bookworm", kernels=("6.1",))
     assert "--add-subuids 100000-165535" in caught.value.remedy
     assert {argv[0] for argv in here.ran} == {"uname", "sh"}

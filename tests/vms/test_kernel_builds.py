@@ -109,7 +109,7 @@ def test_a_missing_program_is_not_the_fault_of_the_commit_and_others_are_named_w
 ):
     monkeypatch.setattr("pgstrata.vms.kernel_builds._OFTEN_NEEDED", ("pgstrata-flex", "pgstrata-bison", "sh"))
     commit = tree.commit("Other", behaviour="100", makefile=MAKEFILE.format(minor=1).replace(*change))
-    with pytest.raises(HostNotFitError, match="takes pgstrata-flex, pgstrata-bison, missing") as failed:
+    with pytest.raises(HostNotFitError, match="needs pgstrata-flex, pgstrata-bison, missing") as failed:
         builds.build(commit)
     assert failed.value.remedy.startswith("apt-get install pgstrata-flex pgstrata-bison (Debian")
 

@@ -72,7 +72,7 @@ def _read(packed: bytes) -> Folded:
 
 
 def load_changed_settings(stored: StoredStudy, study: Study) -> tuple[tuple[str, ChangedSetting], ...]:
-    """Of each environment those of its first run that has any; if none of its first runs has any, it has none."""
+    """Of each environment those of the first run that has any, among its first thirty."""
     runs: dict[str, list[str]] = {}
     for run in study.runs:
         runs.setdefault(run.environment, []).append(run.identity)

@@ -3,8 +3,8 @@
 A shell waits for it at each press of the tabulator key, so little is imported and little is read. Where nothing fits,
 the shell completes names of files by itself.
 
-Shells put a word into the command line as it is, and zsh even evaluates it. So words that a shell would not take for
-themselves, such as a folder `x;reboot`, are not offered: the shell's own completion quotes them.
+Shells put a word into the command line unquoted, and zsh even evaluates it. So words with special characters, such as a
+folder `x;reboot`, are not offered: the shell's own completion quotes them.
 """
 
 import os
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pgstrata.model.experiment import Experiment
 
 _PLAIN: Final = re.compile(r"[\w./:=,@%+-]+")
-"""Words that mean themselves in every shell."""
+"""Words without characters that are special to a shell."""
 _LARGEST_PLAN: Final = 16 << 20
 """Bytes of a plan that is read; few are larger than some hundred kilobytes."""
 _DEPTH: Final = 2

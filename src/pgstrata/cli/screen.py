@@ -37,10 +37,10 @@ class _Doubt:
 
 @dataclass(slots=True, kw_only=True)
 class Screen:
-    """What is on the screen; `experiment` gives names to environments, None where there is no one experiment.
+    """What the screen shows. `experiment` gives environments their names; None if there are several experiments.
 
-    `before`: runs that earlier calls made, whose doubts are not told. `rates` are the throughput of the present run by
-    second, `blocks` that of finished runs by environment and cell.
+    `before`: number of runs of earlier calls, whose doubts are not shown. `rates`: throughput of the current run by
+    second. `blocks`: that of finished runs, by environment and cell.
     """
 
     experiment: Experiment | None = None
@@ -116,7 +116,7 @@ class Screen:
         return " · ".join(part for part in (self.run or "preparing", self.doing) if part)
 
     def _throughput(self) -> list[str]:
-        """By second; until there is one, and in slices, which have none, that of the same environment in each block."""
+        """Of each second of the run; before the first, and in slices, of the environment's earlier blocks."""
         if self.rates:
             return [f"  {draw_bars(self.rates)}  {render_tps(self.rates[-1])} tps"]
         found = self.blocks.get(_arm(self.run)) if self.run else None

@@ -44,7 +44,7 @@ def missing_programs(missing: Sequence[str], where: str, task: str, *, apt_only:
     """The error for programs that a task needs and that are missing on this machine, with all their packages."""
     debian, fedora = (" ".join(dict.fromkeys(names)) for names in zip(*map(_packages, missing), strict=True))
     return HostNotFitError(
-        f"{task} takes {', '.join(missing)}, missing on this machine",
+        f"{task} needs {', '.join(missing)}, missing on this machine",
         where=where,
         remedy=f"apt-get install {debian} (Debian, Ubuntu)"
         + ("" if apt_only else f", dnf install {fedora} (Fedora, RHEL)"),

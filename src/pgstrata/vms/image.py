@@ -41,9 +41,9 @@ NEWEST: Final = "newest"
 """In place of a series: the newest kernel for virtual machines in this machine's package sources."""
 _TOOLS: Final = ("mmdebstrap", "mke2fs", "depmod", "dpkg", "ssh-keygen", PROGRAM)
 _TOOLS_OF_USERS: Final = ("fakeroot", "newuidmap")
-"""What others than root need besides: mmdebstrap maps user ids, and files of the image are root's in it."""
+"""Users other than root also need these: mmdebstrap maps user ids, and in the image, files belong to root."""
 _HAS_IDS: Final = 'for file in /etc/subuid /etc/subgid; do grep -Eq "^($1|$(id -u)):" "$file" || exit 1; done'
-"""Whether a user has ids for files of a root file system; mmdebstrap reads these files alone (subuid(5))."""
+"""Whether a user has subordinate ids; mmdebstrap reads only these two files (subuid(5))."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ def find_image(cache: str, name: str) -> Image:
     folder = images_folder(cache) / name
     if not _is_made(folder):
         raise HostNotFitError(
-            f"there is no image called {name}", where=str(folder), remedy=f"make it: pgstrata vm build {name}"
+            f"there is no image {name}", where=str(folder), remedy=f"make it: pgstrata vm build {name}"
         )
     try:
         facts: Any = parse_json(reading.read_regular(folder / "image.json", most=sizes.MARKER))
@@ -337,7 +337,7 @@ class Builder:
             raise missing_programs(missing, self.here.name, "making a virtual machine", apt_only=True)
         if of_users and self.here.run(_shell(_HAS_IDS, self.here.user), check=False).code:
             raise HostNotFitError(
-                f"the user {self.here.user} has no ids of its own for the files of a virtual machine",
+                f"the user {self.here.user} has no subordinate ids, which a virtual machine's files need",
                 where="/etc/subuid, /etc/subgid",
                 remedy="as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "
                 f"{self.here.user} (choose numbers that no other line has)",

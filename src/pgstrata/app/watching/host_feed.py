@@ -256,7 +256,7 @@ class RemoteHostFeed:
 
 
 def _say_why(error: Exception) -> str:
-    """Why a look failed; of a lost connection ssh's own last words, where it said something."""
+    """Why the host could not be read: for a lost connection, the last line that ssh printed, if any."""
     if isinstance(error, HostLostError) and error.details:
         return shorten(printable(error.details[-1]), _LONGEST_WORDS).rstrip(".")
     return error.what if isinstance(error, PgstrataError) else str(error)

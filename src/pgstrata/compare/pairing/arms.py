@@ -73,13 +73,13 @@ Arms = Mapping[tuple[str, str], Arm]
 
 
 _sorted: deque[tuple[tuple[RunRecord, ...], frozenset[str], Arms]] = deque(maxlen=2)
-"""Runs that were sorted last, because the parts of one answer all ask for those of its study."""
+"""The last results: all parts of an answer ask for the runs of its study."""
 
 
 def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> Arms:
     """Runs by environment and cell, with the values of the metrics asked for; as `sort_observations`.
 
-    They may be shared with other callers, so nobody changes them.
+    Callers share the result, so they must not change it.
     """
     for known, of, arms in tuple(_sorted):
         if known is runs and of == metrics:

@@ -26,10 +26,10 @@ _SHORT = 24
 _ENDS = " \xa0\t\n-"
 # Words of at most so many letters are not broken: the narrowest column of names holds them.
 _WHOLE = 15
-# Letters of all columns that paper has room for beside the names of the rows, and those between two columns.
+# Letters: how many fit on paper in all columns next to the names of the rows, and the space between two columns.
 _PAPER, _BETWEEN = 78, 1.6
-# Pixels that drawings are wide on paper, alone or side by side, and the height from which on one does not fit a page:
-# there it may become smaller by a fifth.
+# Pixels on paper: the width of a drawing alone, and side by side; and the height above which it does not fit a page,
+# even if it becomes smaller by a fifth.
 _ACROSS, _BESIDE, _HIGHEST = 673, 544, 1180
 _DRAWING = re.compile(r'<svg\b[^>]*\bviewBox="[-\d.]+ [-\d.]+ ([\d.]+) ([\d.]+)"[^>]*>')
 

@@ -63,7 +63,7 @@ def window_doubts(name: str, window: WindowFacts) -> Iterator[str]:
         yield f"the {name} has {found} in the recording: {_say_gaps(window.gaps, window.events)}"
     if unread := [gap for gap in window.host_gaps if not _is_within(gap, window.gaps)]:
         yield (
-            f"the {name} has {render_count(len(unread), 'gap')} in what is known of the server's host and log: "
+            f"the {name} has {render_count(len(unread), 'gap')} in the readings of the server's host and log: "
             f"{_say_gaps(unread, window.events)}"
         )
     if window.unit > 1:

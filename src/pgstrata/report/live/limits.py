@@ -8,11 +8,11 @@ from typing import Final
 LIMITS: Final = {
     "no_pg_monitor": "sessions of other roles are not seen: GRANT pg_monitor TO the recorder's role",
     "no_activities": "track_activities is off, so the server does not show what sessions do: set it to on",
-    "statements_not_loaded": "pg_stat_statements is not loaded: calls and latencies of statements are not known; load "
-    "it in shared_preload_libraries, and restart the server",
+    "statements_not_loaded": "pg_stat_statements is not loaded: calls and latencies of statements are not known; add "
+    "it to shared_preload_libraries, and restart the server",
     "no_extension": "the extension pg_stat_statements is not in this database: calls and latencies of statements are "
     "not known; run CREATE EXTENSION pg_stat_statements, or connect to a database that has it",
-    "no_query_ids": "the server gives no query ids: statements are identified by their normalised texts; from "
+    "no_query_ids": "the server computes no query ids: statements are identified by their normalised texts; from "
     "PostgreSQL 14 on, set compute_query_id to on",
     "no_host": "the server is on another machine or in a container: CPU, memory and disks of its host, and its log, "
     "are not seen. Name its host: --host ssh:NAME, or --host local for a container on this machine",

@@ -1,4 +1,4 @@
-"""Stretches of a window of which an archive has nothing."""
+"""Times within a window for which an archive has no rows."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pgstrata.store.archives.plausible import take
 from pgstrata.store.archives.schema import COARSE, DETAILED
 
 _LONGEST: Final = {DETAILED: 5, COARSE: 120}
-"""Seconds without a row from which on they are a gap."""
+"""Seconds without a row above which there is a gap."""
 _UNITS: Final = {DETAILED: 1, COARSE: 60}
 
 
 def read_gaps(connection: sqlite3.Connection, size: str, span: Span) -> tuple[Span, ...]:
-    """Stretches without a look at the sessions."""
+    """Times without a look at the sessions."""
     return _read(connection, "look", size, span)
 
 
 def read_host_gaps(connection: sqlite3.Connection, size: str, span: Span) -> tuple[Span, ...]:
-    """Stretches in which the host was not read; none where the archive has nothing of any host."""
+    """Times in which the host was not read; none if the archive never had a host."""
     ever = "SELECT EXISTS (SELECT 1 FROM host_second) OR EXISTS (SELECT 1 FROM host_minute)"
     return _read(connection, "host", size, span) if connection.execute(ever).fetchone()[0] else ()
 
