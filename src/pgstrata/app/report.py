@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.app.answer import load_answer
-from pgstrata.app.charts import write_charts
+from pgstrata.app.charts import lay_out_by_own_font, write_charts
 from pgstrata.collectors.changed_settings import SETTINGS, parse_changed_settings
 from pgstrata.collectors.perf.sampler import SAMPLES, Folded, parse_folded
 from pgstrata.errors import ParseError, PgstrataError
@@ -105,6 +105,8 @@ def write_report(
     document = make_document(replace(answer, stacks=stacks, changed_settings=changed), axes)
     if charts is not None:
         write_charts(document, charts)
+    elif repr(experiment).isascii():
+        lay_out_by_own_font()
     return write_page(document, target, option="-o", new=new)
 
 

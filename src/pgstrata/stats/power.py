@@ -66,7 +66,7 @@ def forecast(
     end = min(max(blocks, 0), HORIZON)
     powers = []
     for effect in effects:
-        right, decided = _course(s0, delta, math.log1p(abs(effect)), level)
+        right, decided = _course(s0, delta, math.log1p(abs(effect)), level, end)
         waited = float((1 - decided[:end]).sum())
         powers.append(Power(effect=effect, probability=float(right[end]), decided=float(decided[end]), blocks=waited))
     return tuple(powers)
@@ -86,11 +86,11 @@ def smallest_effect(s0: float, delta: float, blocks: int, *, alpha: float = ALPH
     level = _check(s0, alpha)
     end = min(max(blocks, 0), HORIZON)
     low, high = 0.0, 2 * _LARGE * s0
-    if _course(s0, delta, high, level)[0][end] < POWER:
+    if _course(s0, delta, high, level, end)[0][end] < POWER:
         return None
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if _course(s0, delta, middle, level)[0][end] < POWER:
+        if _course(s0, delta, middle, level, end)[0][end] < POWER:
             low = middle
         else:
             high = middle
@@ -103,16 +103,19 @@ def _check(s0: float, alpha: float) -> Boundary:
     return boundary(alpha)
 
 
-def _course(s0: float, delta: float, effect: float, level: Boundary) -> tuple[FloatArray, FloatArray]:
-    """Probability of the right verdict, and of any, by 0, 1, ... HORIZON blocks, for an effect in log units."""
-    low, high = _ends(level) + effect / s0
-    inner_low, inner_high = _ends(C_EQ) + effect / s0
+def _course(s0: float, delta: float, effect: float, level: Boundary, end: int) -> tuple[FloatArray, FloatArray]:
+    """Probability of the right verdict, and of any, by 0, 1, ... `end` blocks, for an effect in log units."""
+    if not end:
+        return np.zeros(1), np.zeros(1)
+    low, high = _ends(level, end) + effect / s0
+    inner_low, inner_high = _ends(C_EQ, end) + effect / s0
     up, down = low > 0, high < 0
     settled = up | down | (np.maximum(-inner_low, inner_high) < delta / s0)
-    first = np.where(settled.any(axis=0), settled.argmax(axis=0), HORIZON)
-    place = np.minimum(first, HORIZON - 1), np.arange(first.size)
+    ever = settled.any(axis=0)
+    first = np.where(ever, settled.argmax(axis=0), end)
+    place = np.minimum(first, end - 1), np.arange(first.size)
     right = up[place] if effect else ~up[place] & ~down[place]
-    reached = first < np.arange(HORIZON + 1)[:, np.newaxis]
+    reached = first < np.arange(end + 1)[:, np.newaxis]
     return (reached & right).mean(axis=1), reached.mean(axis=1)
 
 
@@ -126,13 +129,16 @@ def _noise() -> FloatArray:
     return np.asarray(np.concatenate([noise, -noise]) / noise_floor(noise), dtype=np.float64)
 
 
+def _ends(level: Boundary, end: int) -> FloatArray:
+    """Ends of the intervals after 1, 2, ... `end` blocks, shape (2, end, 2 _DRAWS); infinite where there is none."""
+    return np.stack([_ends_after(level, n) for n in range(1, end + 1)], axis=1)
+
+
 @cache
-def _ends(level: Boundary) -> FloatArray:
-    """Ends of the intervals after 1, 2, ... blocks, shape (2, HORIZON, 2 _DRAWS); infinite where there is none."""
-    ends = np.full((2, HORIZON, 2 * _DRAWS), np.inf)
-    ends[0] = -np.inf
-    for n, critical in enumerate(level.values, start=level.first):
-        d = _noise()[:_DRAWS, :n]
-        low, high = capped_intervals(d, walsh_averages(d), critical)
-        ends[:, n - 1] = np.concatenate([low, -high]), np.concatenate([high, -low])
-    return ends
+def _ends_after(level: Boundary, n: int) -> FloatArray:
+    """Those after n blocks, shape (2, 2 _DRAWS): most of the time goes into large n, which few plans ask for."""
+    if n < level.first:
+        return np.stack([np.full(2 * _DRAWS, -np.inf), np.full(2 * _DRAWS, np.inf)])
+    d = _noise()[:_DRAWS, :n]
+    low, high = capped_intervals(d, walsh_averages(d), level.values[n - level.first])
+    return np.stack([np.concatenate([low, -high]), np.concatenate([high, -low])])

@@ -158,19 +158,19 @@ def capped_centres(d: FloatArray, walsh: FloatArray) -> FloatArray:
 def _lower_ends(d: FloatArray, walsh: FloatArray, critical: float) -> FloatArray:
     """Infimum of {theta: S-(d - theta) > critical} for each row, by bisection: S- rises with theta.
 
-    S- changes at Walsh averages only, but its value *at* one may differ from the value beyond it. Even positions are
-    the Walsh averages, odd ones the gaps between two of them, whose infimum is the Walsh average before.
+    S- changes at Walsh averages only, and its value at one is no larger than that beyond it: the infimum is the Walsh
+    average before the first gap in which S- is large enough. Beyond the last one it always is.
     """
     rows = np.arange(len(d))
     left = np.zeros(len(d), dtype=np.intp)
-    right = np.full(len(d), 2 * walsh.shape[-1] - 2, dtype=np.intp)
+    right = np.full(len(d), walsh.shape[-1] - 1, dtype=np.intp)
     while (left < right).any():
-        middle = (left + right) // 2
-        theta = (walsh[rows, middle // 2] + walsh[rows, (middle + 1) // 2]) / 2
+        gap = np.minimum((left + right) // 2, walsh.shape[-1] - 2)
+        theta = (walsh[rows, gap] + walsh[rows, gap + 1]) / 2
         inside = signed_rank_sums(d, theta)[1] > critical
-        right = np.where(inside, middle, right)
-        left = np.where(inside, left, np.minimum(middle + 1, right))
-    return walsh[rows, left // 2]
+        right = np.where(inside, gap, right)
+        left = np.where(inside, left, np.minimum(gap + 1, right))
+    return walsh[rows, left]
 
 
 def _differences(d: npt.ArrayLike) -> FloatArray:

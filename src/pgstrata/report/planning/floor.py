@@ -41,8 +41,13 @@ def find_sensitivities(plan: Plan, comparisons: Iterable[Comparison] = ()) -> tu
     for comparison in comparisons:
         if comparison.metric == plan.experiment.metric:
             blocks[comparison.cell] = max(_blocks_of(plan, comparison), blocks.get(comparison.cell, 0))
-    known = (floor for floor in _ordered(plan) if floor.valid)
+    known = find_valid_floors(plan)
     return tuple(sensitivity_with(plan, floor, blocks.get(floor.cell, len(plan.blocks))) for floor in known)
+
+
+def find_valid_floors(plan: Plan) -> list[Floor]:
+    """Those that may be relied upon: all cells together first, then the cells of the plan in order."""
+    return [floor for floor in _ordered(plan) if floor.valid]
 
 
 def _ordered(plan: Plan) -> list[Floor]:

@@ -15,7 +15,7 @@ from pgstrata.model.plan import HORIZON, Plan
 from pgstrata.report.json.documents import pick_fields
 from pgstrata.report.planning.floor import (
     Sensitivity,
-    find_sensitivities,
+    find_valid_floors,
     level_of,
     name_floor,
     render_effect,
@@ -43,7 +43,7 @@ def find_outlooks(plan: Plan) -> list[Outlook]:
     blocks, delta = affordable_blocks(plan), math.log1p(plan.experiment.threshold)
     return [
         (sensitivity_with(plan, floor, blocks), forecast(floor.s0, delta, blocks, alpha=level_of(plan, floor.cell)))
-        for floor in (seen.floor for seen in find_sensitivities(plan))
+        for floor in find_valid_floors(plan)
     ]
 
 
@@ -140,7 +140,7 @@ def say_threshold(plan: Plan) -> Iterator[str]:
     """
     if plan.experiment.threshold >= COARSE or _gives_threshold(plan.experiment):
         return
-    noisy = [seen.floor for seen in find_sensitivities(plan) if seen.floor.s0 / math.sqrt(2) > _NOISY]
+    noisy = [floor for floor in find_valid_floors(plan) if floor.s0 / math.sqrt(2) > _NOISY]
     if not noisy:
         return
     floor = choose_floor(noisy)
