@@ -18,7 +18,6 @@ from pgstrata.model.observation import Observation
 from pgstrata.model.plan import Plan
 from pgstrata.model.question import Question
 from pgstrata.model.runs import RunRecord
-from pgstrata.sources.runs import observe_runs
 
 SECONDARY_METRICS: Final = (
     "tps",
@@ -53,7 +52,7 @@ def compare_study(
         ValueError: a metric is unknown, or a run is there twice.
     """
     names = _metric_names(plan, metrics)
-    return compare_observations([ask(plan, name) for name in names], observe_runs(runs, frozenset(names)))
+    return _compare_arms([ask(plan, name) for name in names], sort_runs(runs, frozenset(names)))
 
 
 def compare_observations(questions: Sequence[Question], observations: Iterable[Observation]) -> tuple[Comparison, ...]:
@@ -63,8 +62,11 @@ def compare_observations(questions: Sequence[Question], observations: Iterable[O
         questions: the one that was declared before the first observation, then those asked beside it.
         observations: in any order, each with a key.
     """
+    return _compare_arms(questions, sort_observations(observations))
+
+
+def _compare_arms(questions: Sequence[Question], arms: Arms) -> tuple[Comparison, ...]:
     first, *others = questions
-    arms = sort_observations(observations)
     primary = judge_primary(first, arms)
     beside = _judge_others(others, arms)
     comparisons: list[Comparison] = []
