@@ -17,6 +17,7 @@ from observer import Silence
 from pgstrata.app.run import run_experiment
 from pgstrata.model.plan import Plan
 from pgstrata.model.runs import RunRecord
+from pgstrata.plan.identity import identify
 from pgstrata.store.load import load_study
 from pgstrata.store.repository import StudyFolder
 
@@ -58,7 +59,7 @@ def _measure(workload: str, work: int, length: float) -> tuple[Plan, Sequence[Ru
     with tempfile.TemporaryDirectory() as name:
         plan = question.plan(Path(name))
         designs = tuple(replace(each, slice_seconds=length, rounds=round(SECONDS / length)) for each in plan.designs)
-        plan = replace(plan, designs=designs, identity=f"{plan.identity}-{length}")
+        plan = replace(plan, designs=designs, identity=identify(plan.experiment, designs))
         run_experiment(plan, StudyFolder(Path(name) / "study"), Silence(), stop_early=False)
         return plan, load_study(Path(name) / "study", series=True).runs
 
