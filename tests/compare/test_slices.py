@@ -131,6 +131,16 @@ def test_runs_that_grow_are_sorted_anew_and_those_of_a_study_once():
     assert sort_runs(tuple(runs[:2]), tps)[place].made == 1
 
 
+def test_runs_that_were_sorted_for_more_metrics_serve_for_fewer_with_throughput_or_without():
+    runs = tuple(run for block in (1, 2) for run in visit(block, (110.0, 110.0), (100.0, 100.0)))
+    place, more = (OTHER, runs[0].cell), frozenset({"tps", "latency_p50"})
+    arms = sort_runs(runs, more)
+    assert sort_runs(runs, frozenset({"tps"})) is arms
+    without = sort_runs(runs, frozenset({"latency_p50"}))
+    assert not without[place].rounds
+    assert sort_runs(runs, more)[place].rounds.keys() == {1, 2}
+
+
 def test_comparing_changes_nothing_in_runs_that_were_sorted_and_are_shared():
     bare = [replace(run, measurements=()) for block in (1, 2) for run in visit(block, (110.0, 110.0), (100.0, 100.0))]
     runs = tuple(replace(run, together="") if run.block == 2 else run for run in bare)

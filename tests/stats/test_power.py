@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgstrata.model.answer import Verdict
+from pgstrata.stats import power as forecasts
 from pgstrata.stats.floor import noise_floor
 from pgstrata.stats.power import EFFECTS, forecast, smallest_effect
 from pgstrata.stats.rule import Rule, decide_many
@@ -54,6 +55,21 @@ def test_the_forecast_is_what_the_rule_does(s0, threshold, last, alpha, effect):
     assert power.probability == pytest.approx(right, abs=0.05)
     assert power.decided == pytest.approx(decided, abs=0.05)
     assert power.blocks == pytest.approx(blocks, abs=0.6)
+
+
+def test_no_interval_is_computed_for_more_blocks_than_are_planned(monkeypatch):
+    """Those of sixty blocks take ten times as long as those of twenty-four, and few plans have so many."""
+    asked = []
+    compute = forecasts._ends_after
+
+    def note(level, n):
+        asked.append(n)
+        return compute(level, n)
+
+    monkeypatch.setattr(forecasts, "_ends_after", note)
+    forecast(0.031, math.log1p(0.03), 13)
+    smallest_effect(0.031, math.log1p(0.03), 13)
+    assert max(asked) == 13
 
 
 @pytest.mark.parametrize("s0", [0.002, 0.01, 0.03, 0.1])
