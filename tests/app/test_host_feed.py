@@ -238,6 +238,14 @@ def test_a_connection_that_breaks_is_told_and_made_again(monkeypatch):
     assert line.opened == 2
 
 
+def test_a_log_that_was_not_looked_for_yet_is_not_missing(tmp_path):
+    """A connection that is made again knows of no log until its first look, and limits are kept for a minute."""
+    feed = make_feed()
+    assert not feed.log_limit
+    aim(feed, tmp_path / "none")
+    assert feed.log_limit == "no_log"
+
+
 def test_another_machine_is_not_asked_each_second_for_a_log_that_cannot_be_read(monkeypatch):
     line = Line(monkeypatch)
     asked = []

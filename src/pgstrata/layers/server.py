@@ -37,6 +37,7 @@ _POLL: Final = 0.02
 _PORT_TRIES: Final = 5
 # Below Linux's default range of ephemeral ports, so that an outgoing connection rarely holds one.
 _PORTS: Final = range(15432, 32000)
+_REASONS: Final = ("FATAL:", "PANIC:")
 _LOG_TAIL: Final = 8
 # The kind of key that most certificates have today; the same for every arm.
 _CERTIFICATE: Final = (
@@ -214,9 +215,10 @@ class ClusterControl:
             self._processes.pop(server.postmaster_pid, None)
         self._remove_socket(server)
         details = tuple(lines[-_LOG_TAIL:])
-        # On a full disk the log itself may stay empty; with less than a segment of WAL free the server cannot work.
+        # On a full disk the log itself may lack the reason; with less than a segment of WAL free no server can work.
+        untold = not any(word in line for line in lines for word in _REASONS)
         full = find_disk_full("\n".join(lines)) or (
-            not lines and self._host.free_bytes(server.clone.folder) < _WAL_SEGMENT_BYTES
+            untold and self._host.free_bytes(server.clone.folder) < _WAL_SEGMENT_BYTES
         )
         if full:
             raise DiskFullError(

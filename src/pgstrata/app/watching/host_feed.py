@@ -85,6 +85,7 @@ class OpenedHostFeed:
     _group: tuple[str, ...] = ()
     _place: LogPlace | None = None
     _log: LogTail | None = None
+    _is_aimed: bool = False
 
     @property
     def name(self) -> str:
@@ -92,7 +93,7 @@ class OpenedHostFeed:
 
     @property
     def log_limit(self) -> str:
-        if self._log is not None:
+        if self._log is not None or not self._is_aimed:
             return ""
         backend, process = self._process
         return "no_log" if process in {None, backend} else "no_container_log"
@@ -115,13 +116,14 @@ class OpenedHostFeed:
         self._group = () if process is None else self._find_group(process)
         if place == self._place and self._log is not None:
             return
-        self._place = place
-        self._log = None
+        log = None
         with suppress(PgstrataError):
             if process == place.backend or not self.contained:
-                self._log = find_log(self.host, place)
+                log = find_log(self.host, place)
             elif process is not None:
-                self._log = find_contained_log(self.host, place, process, here=self.here)
+                log = find_contained_log(self.host, place, process, here=self.here)
+        # asked for by another thread meanwhile
+        self._log, self._place, self._is_aimed = log, place, True
 
     def read(self, moment: int) -> HostSecond:
         rates = self._counters.read(self.host.read_files((*FILES, *self._group)), self.passed()) or {}
