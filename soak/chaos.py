@@ -31,7 +31,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -269,8 +270,10 @@ class Chaos:
         pools = Path("/sys/kernel/mm/hugepages").glob("*/nr_hugepages")
         transparent = Path("/sys/kernel/mm/transparent_hugepage")
         segments = Path("/proc/sysvipc/shm").read_text(encoding="utf-8").splitlines()
+        # other programs of this machine open and close ports meanwhile, such as browsers of other tests
+        own = self._own_sockets()
         return {
-            **self.state_of(self.folder),
+            **self.state_of(self.folder, sockets_of=own),
             "mounts": _output("findmnt", "--raw", "--noheadings", "--output", "TARGET,SOURCE,FSTYPE,OPTIONS"),
             "loop devices": _output("losetup", "--list", "--raw", "--noheadings", "--output", "NAME,BACK-FILE"),
             "cgroups": _lines(Path("/sys/fs/cgroup").rglob("*pgstrata*")),
@@ -290,21 +293,40 @@ class Chaos:
             "folders": _lines(filter(_is_left, _own_folders())),
         }
 
-    def state_of(self, root: Path, inside: Sequence[str] = ()) -> dict[str, str]:
+    def state_of(
+        self, root: Path, inside: Sequence[str] = (), sockets_of: Collection[str] | None = None
+    ) -> dict[str, str]:
         """What each host has for itself, although the kernel may be one: its network, and pgstrata's folder.
 
-        `inside` are the words in front of a command that runs in its network.
+        `inside` are the words in front of a command that runs in its network. Of its ports those with one of the
+        inodes `sockets_of` count, or all.
         """
         parameters = _output(*inside, "sysctl", "--all", "--ignore").splitlines()
         sockets = _output(*inside, "cat", "/proc/net/unix", "/proc/net/tcp", "/proc/net/tcp6").splitlines()
         return {
             "sysctl": "\n".join(line for line in parameters if not line.startswith(VOLATILE)),
             "sockets": _lines({line.split()[-1] for line in sockets if ".s.PGSQL" in line}),
-            "listening": _lines({line.split()[1] for line in sockets if LISTENING in line.split()[3:4]}),
+            "listening": _lines(
+                {
+                    words[1]
+                    for words in map(str.split, sockets)
+                    if LISTENING in words[3:4] and (sockets_of is None or words[9] in sockets_of)
+                }
+            ),
             "ledger": _lines(_ledger(root)),
             "state folder": _lines((root / "state").rglob("*")),
             "images": _lines((root / "data-storage").glob("pgstrata-*")),
         }
+
+    def _own_sockets(self) -> set[str]:
+        """Inodes of the sockets of processes that were started for this study."""
+        folder, found = str(self.folder).encode(), set()
+        for place in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if folder in (place / "cmdline").read_bytes() + (place / "environ").read_bytes():
+                    links = [str(each.readlink()) for each in (place / "fd").iterdir()]
+                    found |= {link[8:-1] for link in links if link.startswith("socket:[")}
+        return found
 
     def _processes(self) -> list[str]:
         found = []
