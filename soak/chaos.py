@@ -273,7 +273,7 @@ class Chaos:
         # other programs of this machine open and close ports meanwhile, such as browsers of other tests
         own = self._own_sockets()
         return {
-            **self.state_of(self.folder, sockets_of=own),
+            **self.state_of(self.folder, own_sockets=own),
             "mounts": _output("findmnt", "--raw", "--noheadings", "--output", "TARGET,SOURCE,FSTYPE,OPTIONS"),
             "loop devices": _output("losetup", "--list", "--raw", "--noheadings", "--output", "NAME,BACK-FILE"),
             "cgroups": _lines(Path("/sys/fs/cgroup").rglob("*pgstrata*")),
@@ -294,12 +294,12 @@ class Chaos:
         }
 
     def state_of(
-        self, root: Path, inside: Sequence[str] = (), sockets_of: Collection[str] | None = None
+        self, root: Path, inside: Sequence[str] = (), own_sockets: Collection[str] | None = None
     ) -> dict[str, str]:
         """What each host has for itself, although the kernel may be one: its network, and pgstrata's folder.
 
-        `inside` are the words in front of a command that runs in its network. Of its ports those with one of the
-        inodes `sockets_of` count, or all.
+        `inside` are the words in front of a command that runs in its network. Only ports of sockets with the inodes
+        `own_sockets` count; None: all ports.
         """
         parameters = _output(*inside, "sysctl", "--all", "--ignore").splitlines()
         sockets = _output(*inside, "cat", "/proc/net/unix", "/proc/net/tcp", "/proc/net/tcp6").splitlines()
@@ -310,7 +310,7 @@ class Chaos:
                 {
                     words[1]
                     for words in map(str.split, sockets)
-                    if LISTENING in words[3:4] and (sockets_of is None or words[9] in sockets_of)
+                    if LISTENING in words[3:4] and (own_sockets is None or words[9] in own_sockets)
                 }
             ),
             "ledger": _lines(_ledger(root)),
@@ -325,7 +325,7 @@ class Chaos:
             with suppress(OSError):
                 if folder in (place / "cmdline").read_bytes() + (place / "environ").read_bytes():
                     links = [str(each.readlink()) for each in (place / "fd").iterdir()]
-                    found |= {link[8:-1] for link in links if link.startswith("socket:[")}
+                    found |= {link.removeprefix("socket:[")[:-1] for link in links if link.startswith("socket:[")}
         return found
 
     def _processes(self) -> list[str]:

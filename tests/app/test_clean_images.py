@@ -32,6 +32,7 @@ def cache(tmp_path, monkeypatch):
         folder = images_folder(str(tmp_path / "cache")) / name
         folder.mkdir(parents=True)
         (folder / "root.img").write_bytes(bytes(1000))
+        (folder / "host.pub").write_text("ssh-ed25519 AAAA")
         (folder / "image.json").write_text(json.dumps({"suite": "bookworm", "kernels": ["6.1.0"], "oldest": []}))
     return str(tmp_path / "cache")
 
@@ -59,6 +60,15 @@ def test_damaged_images_and_kernels_are_listed_and_removed(cache):
     assert names(cache) == []
 
 
+FOREIGN = {
+    "debian": ["disk.qcow2"],
+    "keys": ["id", "id.pub"],
+    "raw": ["root.img"],
+    "docker": ["image.json", "root.img", "layers"],
+    "server": ["host.pub", "host.key"],
+}
+
+
 @pytest.mark.parametrize("oldest", ["[1e999]", "[NaN]", "7", '["x"]', "[[]]"])
 def test_an_image_whose_versions_are_no_versions_is_damaged(cache, oldest):
     listed = images_folder(cache) / "one" / "image.json"
@@ -68,9 +78,14 @@ def test_an_image_whose_versions_are_no_versions_is_damaged(cache, oldest):
 
 def test_folders_that_no_build_made_are_neither_listed_nor_removed(cache, tmp_path):
     """PGSTRATA_CACHE may name a folder in which somebody keeps virtual machines of other programs."""
-    own = images_folder(cache) / "debian"
-    own.mkdir()
-    (own / "disk.qcow2").write_bytes(b"of the user")
+    for name, files in FOREIGN.items():
+        for file in files:
+            path = images_folder(cache) / name / file
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(b"of the user")
+    kept = make_disks(cache, "debian.qcow2", "one.img", "ONE-0123456789ab.img", "one-0123456789ab.img")
+    partial = images_folder(cache) / ".film.partial"
+    partial.mkdir()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "image.json").write_text("{}")
@@ -78,8 +93,21 @@ def test_folders_that_no_build_made_are_neither_listed_nor_removed(cache, tmp_pa
     assert names(cache) == ["one", "other"]
     assert clean_images(("debian",)).unknown == ("debian",)
     clean_images(())
-    assert (own / "disk.qcow2").read_bytes() == b"of the user"
+    assert all((images_folder(cache) / name / file).exists() for name, files in FOREIGN.items() for file in files)
+    assert sorted(path.name for path in kept.iterdir()) == ["ONE-0123456789ab.img", "debian.qcow2", "one.img"]
+    assert partial.is_dir()
     assert (elsewhere / "image.json").exists()
+
+
+def test_of_an_image_on_another_disk_only_the_link_is_removed(cache, tmp_path):
+    there = tmp_path / "large" / "one"
+    there.parent.mkdir()
+    (images_folder(cache) / "one").rename(there)
+    (images_folder(cache) / "one").symlink_to(there)
+    assert find_image(cache, "one").suite == "bookworm"
+    assert clean_images(()).removed == ("one", "other")
+    assert names(cache) == []
+    assert (there / "root.img").exists()
 
 
 def test_built_kernels_are_listed_and_go_with_all_images_alone(cache):
@@ -142,6 +170,20 @@ def test_a_name_of_which_there_is_nothing_is_told_and_the_others_are_removed(cac
     with pytest.raises(UsageError, match="is not a valid name for an image"):
         clean_images(("../other",))
     assert names(cache) == ["other"]
+
+
+def test_what_a_killed_removal_left_is_removed_by_the_next_one(cache, monkeypatch):
+    def die(path):
+        (path / "host.pub").unlink(missing_ok=True)
+        if path.exists():
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pgstrata.system.files.remove_tree", die)
+        with pytest.raises(KeyboardInterrupt):
+            clean_images(("one",))
+    assert names(cache) == ["other"]
+    assert clean_images(()).removed == ("other", "unfinished image one")
 
 
 def test_what_a_killed_build_left_is_removed_and_what_is_being_built_is_not(cache):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import vl_convert
 
-from pgstrata.app.charts import lay_out_by_own_font
+from pgstrata.app.charts import measure_texts_in_own_font
 
 FONTS = "FONTCONFIG_FILE"
 
@@ -32,7 +32,7 @@ def test_the_first_drawing_finds_no_fonts_of_the_system_and_later_programs_do(mo
     monkeypatch.delenv(FONTS, raising=False)
     if before is not None:
         monkeypatch.setenv(FONTS, before)
-    lay_out_by_own_font()
+    measure_texts_in_own_font()
     assert "<dir>/nonexistent</dir>" in seen["content"]
     assert not seen["place"].exists()
     assert os.environ.get(FONTS) == before
@@ -41,7 +41,7 @@ def test_the_first_drawing_finds_no_fonts_of_the_system_and_later_programs_do(mo
 def test_without_a_place_for_temporary_files_all_stays_as_it_was(monkeypatch, seen, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     monkeypatch.delenv(FONTS, raising=False)
-    lay_out_by_own_font()
+    measure_texts_in_own_font()
     assert not seen
     assert FONTS not in os.environ
 
@@ -49,9 +49,9 @@ def test_without_a_place_for_temporary_files_all_stays_as_it_was(monkeypatch, se
 DRAW = """
 import sys
 import vl_convert
-from pgstrata.app.charts import lay_out_by_own_font
+from pgstrata.app.charts import measure_texts_in_own_font
 if sys.argv[1:]:
-    lay_out_by_own_font()
+    measure_texts_in_own_font()
 bars = {"x": {"field": "name", "type": "nominal"}, "y": {"field": "tps", "type": "quantitative"}}
 rows = [{"name": f"version {number}", "tps": number} for number in range(14, 19)]
 chart = {"data": {"values": rows}, "mark": "bar", "encoding": bars, "config": {"font": "sans-serif"}}

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from pgstrata.errors import DiskFullError, ServerFailedError
 from pgstrata.layers.server import ClusterControl, render_access
 from pgstrata.model.experiment import Environment, ServerKind, ServerSpec
 from pgstrata.model.launch import Launch
@@ -29,6 +30,26 @@ def test_what_stands_in_front_of_a_server_may_take_longer_than_its_start(server_
     slow = Launch(server=("sh", "-c", 'sleep 2.5; exec "$@"', "sh"))
     server = control.start(WHERE, build, clone, slow)
     control.stop(server)
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(
+    ("said", "free", "error"),
+    [
+        ("LOG:  database system is shut down", 5, DiskFullError),
+        ("LOG:  database system is shut down", 500, ServerFailedError),
+        ("FATAL:  data directory has wrong ownership", 5, ServerFailedError),
+        ("", 5, DiskFullError),
+    ],
+)
+def test_a_log_that_does_not_say_why_a_server_ended_lay_on_a_full_disk_if_there_is_no_room(
+    server_host, cluster, monkeypatch, said, free, error
+):
+    build, clone = cluster("embedded")
+    monkeypatch.setattr(type(server_host), "free_bytes", lambda *_: free << 20)
+    control = ClusterControl(server_host, FastTime(), clone.folder)
+    with pytest.raises(error):
+        control.start(WHERE, build, clone, Launch(server=("sh", "-c", f'printf %s "{said}"; exit 1', "sh")))
 
 
 def test_by_tcp_the_servers_own_machine_and_the_client_may_come_in_and_nobody_else():

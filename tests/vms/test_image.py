@@ -305,18 +305,20 @@ def test_a_folder_that_no_build_made_is_not_replaced(cache):
     own = cache / "vms" / "deb12" / "disk.qcow2"
     own.parent.mkdir(parents=True)
     own.write_bytes(b"of the user")
-    with pytest.raises(HostNotFitError, match="this is not an image of pgstrata, and is not replaced"):
+    with pytest.raises(HostNotFitError, match="this is not an image of pgstrata, so it is not replaced"):
         build(cache)
     assert own.read_bytes() == b"of the user"
 
 
-@pytest.mark.parametrize("left", [(), ("id", "kernels"), ("image.json", "notes.txt")], ids=["empty", "rest", "more"])
-def test_the_rest_of_an_image_is_replaced(cache, left):
+@pytest.mark.parametrize("left", [(), ("image.json",), ("image.json", "notes.txt"), ("host.pub", "root.img")])
+def test_an_image_an_empty_folder_and_a_damaged_image_are_replaced(cache, left):
+    folder = cache / "vms" / "deb12"
+    folder.mkdir(parents=True)
     for name in left:
-        (cache / "vms" / "deb12" / name).mkdir(parents=True)
-    (cache / "vms" / "deb12").mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text('{"suite": "bookworm", "kernels": [], "oldest": []}')
     build(cache)
     assert find_image(str(cache), "deb12").kernels == (RELEASE,)
+    assert not (folder / "former").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Writes the charts of a document into a new folder, as SVG and PNG; and the font that lays out all charts."""
+"""Writes the charts of a document into a new folder, as SVG and PNG; chooses the font that texts are measured in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCALE: Final = 2.0
 _LONGEST: Final = 80
 _OPTION: Final = "--charts"
 _FONTS: Final = "FONTCONFIG_FILE"
-"""Variable that names the file that says where the fonts of the system are."""
+"""The environment variable with the path of fontconfig's file, which names the folders of fonts."""
 _NO_FONTS: Final = b'<?xml version="1.0"?><fontconfig><dir>/nonexistent</dir></fontconfig>'
 _EMPTY: Final = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'
 _DARK: Final = re.compile(r"@media\([^)]*\)\{(?:[^{}]*\{[^{}]*\})*\}")
@@ -50,12 +50,13 @@ def write_charts(document: Document, folder: Path) -> int:
     return number
 
 
-def lay_out_by_own_font() -> None:
-    """Let the renderer know only the font that it brings along, from its first chart to the end of this process.
+def measure_texts_in_own_font() -> None:
+    """Measure the texts of all charts of this process in the font that is part of the renderer, Liberation Sans.
 
-    Otherwise it takes the same font, Liberation Sans, from the system's file where there is one, and opens that file
-    for each text that it measures: a hundred thousand times for a large report, a quarter of its CPU. Texts in scripts
-    that the font does not have need those of the system. Where no temporary file can be made, nothing changes.
+    Where the system has that font as well, the renderer would take the system's, and open its file for each text: a
+    hundred thousand times for a large report, which is a quarter of its CPU. Call this before the first chart is
+    drawn, and only if all texts are ASCII: for others, the renderer needs the fonts of the system. If no temporary
+    file can be made, nothing changes.
     """
     import vl_convert  # noqa: PLC0415 - it takes a tenth of a second
 
@@ -65,7 +66,7 @@ def lay_out_by_own_font() -> None:
         file.flush()
         os.environ[_FONTS] = file.name
         try:
-            vl_convert.svg_to_png(_EMPTY)  # the fonts are looked for once, by the first drawing
+            vl_convert.svg_to_png(_EMPTY)  # the first drawing loads the fonts
         finally:
             del os.environ[_FONTS]
             if before is not None:

@@ -80,7 +80,7 @@ class _Gathered:
     seen: dict[object, str] = field(default_factory=dict)
     """Sources by the whole result."""
     refused: UsageError | None = None
-    """That of the first file that the user did not name and that has another form: it is raised if none has results."""
+    """The first error of a file that the user did not name; it is raised if no file has results."""
     suggested: str = ""
     history: bool = False
     size: int = 0

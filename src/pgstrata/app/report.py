@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pgstrata.app.answer import load_answer
-from pgstrata.app.charts import lay_out_by_own_font, write_charts
+from pgstrata.app.charts import measure_texts_in_own_font, write_charts
 from pgstrata.collectors.changed_settings import SETTINGS, parse_changed_settings
 from pgstrata.collectors.perf.sampler import SAMPLES, Folded, parse_folded
 from pgstrata.errors import ParseError, PgstrataError
@@ -31,7 +31,7 @@ from pgstrata.system.files import PRIVATE, write_beside, write_error, writing_ne
 _STRANGER: Final = "perf follows servers that pgstrata started, and no running ones (`dsn:`)"
 _NOTHING: Final = "perf left nothing that can be used; the reasons of the run may say why"
 _MOST_WITHOUT_SETTINGS: Final = 30
-"""Runs of an environment whose settings are read at most: each one is a file."""
+"""At most so many runs of each environment have their settings read: those of a run are a file."""
 _EARLY: Final = "sampling ended before the run did, as it does after 200 MB (20,000 samples): shorter runs have fewer"
 
 
@@ -72,7 +72,7 @@ def _read(packed: bytes) -> Folded:
 
 
 def load_changed_settings(stored: StoredStudy, study: Study) -> tuple[tuple[str, ChangedSetting], ...]:
-    """Of each environment those of the first run that has any, among its first thirty."""
+    """Changed settings by environment, from the first of its first thirty runs that has any."""
     runs: dict[str, list[str]] = {}
     for run in study.runs:
         runs.setdefault(run.environment, []).append(run.identity)
@@ -106,7 +106,7 @@ def write_report(
     if charts is not None:
         write_charts(document, charts)
     elif repr(experiment).isascii():
-        lay_out_by_own_font()
+        measure_texts_in_own_font()
     return write_page(document, target, option="-o", new=new)
 
 

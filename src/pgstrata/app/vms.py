@@ -29,6 +29,7 @@ from pgstrata.vms.image import (
     list_unfinished,
     making,
     refuse_running,
+    remove_image,
     require_name,
 )
 from pgstrata.vms.kernel_builds import list_built, read_release
@@ -36,6 +37,8 @@ from pgstrata.vms.machine import VirtualMachine
 
 _OF_A_DISK: Final = re.compile(r"(?:[0-9a-f]{12}|try)(?:\.img.*)?")
 """The end of the names of data disks and their other files, after the image's name: a study's key, or `try`."""
+_A_DISK: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,39}}-{_OF_A_DISK.pattern}")
+"""Their whole names; other files of the folder may be somebody else's."""
 _T = TypeVar("_T")
 _BLOCK: Final = 512
 """Bytes of a block as stat(2) counts them."""
@@ -175,9 +178,12 @@ def clean_images(names: Sequence[str]) -> Cleaned:
     for name in gone:
         refuse_running(images_folder(cache) / name)
     with ExitStack() as stack:
-        rests = [stack.enter_context(making(cache, name)) for name in unfinished]
-        for path in (*(images_folder(cache) / name for name in gone), *rests):
-            files.remove_tree(path)
+        partials = {name: stack.enter_context(making(cache, name)) for name in dict.fromkeys((*gone, *unfinished))}
+        for name, partial in partials.items():
+            if name in gone:
+                remove_image(images_folder(cache) / name, partial)
+            else:
+                files.remove_tree(partial)
     with open_machine(lambda _: None) as machine:
         disks = tuple(_clean_disks(machine, names))
     removed = (
@@ -200,7 +206,7 @@ def _clean_disks(machine: Machine, names: Sequence[str]) -> Iterator[str]:
     """Remove the data disks of these images, or all, and files that killed machines left with them; name the disks."""
     folder = f"{machine.places.data}/vms"
     for file in machine.host.list_folder(folder):
-        if not names or any(_is_of(file, image) for image in names):
+        if any(_is_of(file, image) for image in names) if names else _A_DISK.fullmatch(file):
             machine.host.remove_tree(f"{folder}/{file}")
             if file.endswith(".img"):
                 yield file.removesuffix(".img")

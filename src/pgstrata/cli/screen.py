@@ -116,7 +116,7 @@ class Screen:
         return " · ".join(part for part in (self.run or "preparing", self.doing) if part)
 
     def _throughput(self) -> list[str]:
-        """Of each second of the run; before the first, and in slices, of the environment's earlier blocks."""
+        """Throughput by second. In slices, and as long as there is none, that of the environment's earlier blocks."""
         if self.rates:
             return [f"  {draw_bars(self.rates)}  {render_tps(self.rates[-1])} tps"]
         found = self.blocks.get(_arm(self.run)) if self.run else None

@@ -37,7 +37,9 @@ _POLL: Final = 0.02
 _PORT_TRIES: Final = 5
 # Below Linux's default range of ephemeral ports, so that an outgoing connection rarely holds one.
 _PORTS: Final = range(15432, 32000)
-_REASONS: Final = ("FATAL:", "PANIC:")
+_FATAL: Final = ("FATAL:", "PANIC:")
+"""Severities with which a server logs why it ended."""
+_ENDED: Final = "database system is shut down"
 _LOG_TAIL: Final = 8
 # The kind of key that most certificates have today; the same for every arm.
 _CERTIFICATE: Final = (
@@ -215,8 +217,10 @@ class ClusterControl:
             self._processes.pop(server.postmaster_pid, None)
         self._remove_socket(server)
         details = tuple(lines[-_LOG_TAIL:])
-        # On a full disk the log itself may lack the reason; with less than a segment of WAL free no server can work.
-        untold = not any(word in line for line in lines for word in _REASONS)
+        # If the disk is full, the server may end without having written why. It needs a segment of WAL to start.
+        untold = not lines or (
+            lines[-1].endswith(_ENDED) and not any(word in line for line in lines for word in _FATAL)
+        )
         full = find_disk_full("\n".join(lines)) or (
             untold and self._host.free_bytes(server.clone.folder) < _WAL_SEGMENT_BYTES
         )

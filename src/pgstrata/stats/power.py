@@ -111,8 +111,7 @@ def _course(s0: float, delta: float, effect: float, level: Boundary, end: int) -
     inner_low, inner_high = _ends(C_EQ, end) + effect / s0
     up, down = low > 0, high < 0
     settled = up | down | (np.maximum(-inner_low, inner_high) < delta / s0)
-    ever = settled.any(axis=0)
-    first = np.where(ever, settled.argmax(axis=0), end)
+    first = np.where(settled.any(axis=0), settled.argmax(axis=0), end)
     place = np.minimum(first, end - 1), np.arange(first.size)
     right = up[place] if effect else ~up[place] & ~down[place]
     reached = first < np.arange(end + 1)[:, np.newaxis]
@@ -136,7 +135,7 @@ def _ends(level: Boundary, end: int) -> FloatArray:
 
 @cache
 def _ends_after(level: Boundary, n: int) -> FloatArray:
-    """Those after n blocks, shape (2, 2 _DRAWS): most of the time goes into large n, which few plans ask for."""
+    """Ends of the intervals after n blocks, shape (2, 2 _DRAWS). Kept for each n, because those of large n are slow."""
     if n < level.first:
         return np.stack([np.full(2 * _DRAWS, -np.inf), np.full(2 * _DRAWS, np.inf)])
     d = _noise()[:_DRAWS, :n]

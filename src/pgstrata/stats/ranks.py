@@ -158,8 +158,9 @@ def capped_centres(d: FloatArray, walsh: FloatArray) -> FloatArray:
 def _lower_ends(d: FloatArray, walsh: FloatArray, critical: float) -> FloatArray:
     """Infimum of {theta: S-(d - theta) > critical} for each row, by bisection: S- rises with theta.
 
-    S- changes at Walsh averages only, and its value at one is no larger than that beyond it: the infimum is the Walsh
-    average before the first gap in which S- is large enough. Beyond the last one it always is.
+    S- changes only at Walsh averages, and its value at one of them is at most that in the gap behind it. So only gaps
+    are tested, and the infimum is the Walsh average before the first gap in which S- is large enough. Behind the last
+    Walsh average it always is.
     """
     rows = np.arange(len(d))
     left = np.zeros(len(d), dtype=np.intp)

@@ -34,9 +34,10 @@ _RELEASE: Final = re.compile(r"[0-9][A-Za-z0-9._+~-]{0,99}")
 _TARGETS: Final = "$(SITE) $(CODENAME)"
 _LONG: Final = 3600.0
 _PARTS: Final = frozenset({"host.pub", "id", "id.pub", "image.json", "kernels", "root.img"})
-"""What is in the folder of an image; a removal that was cut leaves some of it."""
-_MARKS: Final = frozenset({"image.json", "root.img"})
-"""Those that no other folder has."""
+"""Entries of an image's folder."""
+_FORMER: Final = "former"
+"""In the folder of an image, the one that it has replaced, until that is removed."""
+_DAMAGE: Final = (OSError, ValueError, KeyError, TypeError, OverflowError)
 NEWEST: Final = "newest"
 """In place of a series: the newest kernel for virtual machines in this machine's package sources."""
 _TOOLS: Final = ("mmdebstrap", "mke2fs", "depmod", "dpkg", "ssh-keygen", PROGRAM)
@@ -83,44 +84,59 @@ def find_image(cache: str, name: str) -> Image:
             f"there is no image {name}", where=str(folder), remedy=f"make it: pgstrata vm build {name}"
         )
     try:
-        facts: Any = parse_json(reading.read_regular(folder / "image.json", most=sizes.MARKER))
-        return Image(
-            name=name,
-            folder=folder,
-            suite=str(facts["suite"]),
-            kernels=tuple(map(str, facts["kernels"])),
-            oldest=tuple(map(int, facts["oldest"])),
-        )
-    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        return _read_image(folder)
+    except _DAMAGE as error:
         raise HostNotFitError(
             f"the image {name} is damaged", where=str(folder), remedy=f"make it anew: pgstrata vm build {name}"
         ) from error
 
 
+def _read_image(folder: Path) -> Image:
+    """One of `_DAMAGE` if there is no image, or a damaged one."""
+    facts: Any = parse_json(reading.read_regular(folder / "image.json", most=sizes.MARKER))
+    return Image(
+        name=folder.name,
+        folder=folder,
+        suite=str(facts["suite"]),
+        kernels=tuple(map(str, facts["kernels"])),
+        oldest=tuple(map(int, facts["oldest"])),
+    )
+
+
 def list_images(cache: str) -> tuple[str, ...]:
-    """The names of all images, also of damaged ones; other folders beside them are somebody else's."""
+    """Names of all images, including damaged ones. Other folders are ignored: they may be somebody else's."""
     found = sorted(path.name for path in images_folder(cache).glob("*/") if _is_made(path))
     return tuple(name for name in found if _NAME.fullmatch(name))
 
 
 def _is_made(folder: Path) -> bool:
-    """Whether a folder is an image, or the rest of one, and so nothing of somebody else's."""
-    if folder.is_symlink() or not folder.is_dir():
-        return False
-    with suppress(OSError), os.scandir(folder) as entries:
-        there = {entry.name for entry in entries}
-        return there <= _PARTS or not there.isdisjoint(_MARKS)
+    """Whether pgstrata made this folder: an image, or a damaged one, which has nothing but parts of an image."""
+    with suppress(*_DAMAGE):
+        _read_image(folder)
+        return True
+    with suppress(OSError):  # it is no folder, or may not be read
+        there = {path.name for path in folder.iterdir()}
+        return "host.pub" in there and there <= _PARTS
     return False
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """HostNotFitError if there is something that no build made, which a new image would replace."""
-    if os.path.lexists(folder) and not _is_made(folder):
+    """HostNotFitError if the path exists and is neither an image nor an empty folder."""
+    if _is_made(folder) or not os.path.lexists(folder):
+        return
+    if folder.is_symlink() or not folder.is_dir() or any(folder.iterdir()):
         raise HostNotFitError(
-            "this is not an image of pgstrata, and is not replaced",
+            "this is not an image of pgstrata, so it is not replaced",
             where=str(folder),
-            remedy="give the image another name, or move this away",
+            remedy="choose another name for the image, or move what is here",
         )
+
+
+def remove_image(image: Path, partial: Path) -> None:
+    """Remove the image in a folder, by way of its `partial` of `making`: what an interrupt leaves is unfinished."""
+    files.remove_tree(partial)
+    files.rename(image, partial)
+    files.remove_tree(partial)
 
 
 def require_name(name: str) -> None:
@@ -169,8 +185,10 @@ def making(cache: str, name: str) -> Iterator[Path]:
 
 def list_unfinished(cache: str) -> tuple[str, ...]:
     """Names of the images of which something half made is there."""
-    found = (path.name[1:].removesuffix(".partial") for path in images_folder(cache).glob(".*.partial"))
-    return tuple(sorted(name for name in found if _NAME.fullmatch(name)))
+    folder = images_folder(cache)
+    found = (path.name[1:].removesuffix(".partial") for path in folder.glob(".*.partial"))
+    # the lock is there since the build began
+    return tuple(sorted(name for name in found if _NAME.fullmatch(name) and (folder / f".{name}.lock").exists()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +215,8 @@ class Builder:
         """
         require_name(name)
         self._require_tools()
-        _refuse_foreign(images_folder(self.cache) / name)
+        with cache_errors(self.cache):
+            _refuse_foreign(images_folder(self.cache) / name)
         refuse_running(images_folder(self.cache) / name)
         suite = suite or self._own_suite()
         if not suite:
@@ -219,8 +238,11 @@ class Builder:
                 files.make_folder(partial, mode=0o700)
                 self._fill(replace(image, folder=partial), kernels)
                 files.open_folder(partial)
-                files.remove_tree(folder)
+                _refuse_foreign(folder)
+                if folder.exists():
+                    files.rename(folder, partial / _FORMER)
                 files.rename(partial, folder)
+                files.remove_tree(folder / _FORMER)
             finally:
                 files.remove_rest(partial)
 

@@ -47,7 +47,7 @@ class HostFeed(Protocol):
 
     @property
     def log_limit(self) -> str:
-        """The code for why the server's log cannot be read; empty where it is found and can be."""
+        """The code for why the server's log cannot be read; empty if it can be, or was not looked for yet."""
         ...
 
     def runs(self, backend: int) -> bool:
@@ -122,7 +122,7 @@ class OpenedHostFeed:
                 log = find_log(self.host, place)
             elif process is not None:
                 log = find_contained_log(self.host, place, process, here=self.here)
-        # asked for by another thread meanwhile
+        # `_log` comes first: another thread may read `log_limit` in between
         self._log, self._place, self._is_aimed = log, place, True
 
     def read(self, moment: int) -> HostSecond:

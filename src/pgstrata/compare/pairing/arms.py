@@ -73,16 +73,16 @@ Arms = Mapping[tuple[str, str], Arm]
 
 
 _sorted: deque[tuple[tuple[RunRecord, ...], frozenset[str], Arms]] = deque(maxlen=2)
-"""The last results: all parts of an answer ask for the runs of its study, most of them by few of its metrics."""
+"""The last two results: the parts of an answer sort the same runs, most of them for few metrics."""
 
 
 def sort_runs(runs: Sequence[RunRecord], metrics: frozenset[str]) -> Arms:
-    """Runs by environment and cell, with the values of the metrics asked for, or of more; as `sort_observations`.
+    """Runs by environment and cell, as `sort_observations`. The result may hold more metrics than asked for.
 
-    Callers share the result, so they must not change it.
+    Callers share it, so they must not change it.
     """
     for known, of, arms in tuple(_sorted):
-        # rounds and what a warm-up shows are there with the throughput alone
+        # rounds and openings are there only if throughput is asked for
         if known is runs and of >= metrics and (TPS.name in of) is (TPS.name in metrics):
             return arms
     arms = sort_observations(observe_runs(runs, metrics))

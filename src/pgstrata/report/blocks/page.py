@@ -28,8 +28,8 @@ _ENDS = " \xa0\t\n-"
 _WHOLE = 15
 # Letters: how many fit on paper in all columns next to the names of the rows, and the space between two columns.
 _PAPER, _BETWEEN = 78, 1.6
-# Pixels on paper: the width of a drawing alone, and side by side; and the height above which it does not fit a page,
-# even if it becomes smaller by a fifth.
+# Pixels on paper: width of a drawing that stands alone, width of one beside another, and the height above which a
+# drawing does not fit a page even if it becomes smaller by a fifth.
 _ACROSS, _BESIDE, _HIGHEST = 673, 544, 1180
 _DRAWING = re.compile(r'<svg\b[^>]*\bviewBox="[-\d.]+ [-\d.]+ ([\d.]+) ([\d.]+)"[^>]*>')
 

@@ -75,7 +75,7 @@ def _prices(answer: ImportAnswer, worth: Worth) -> list[str]:
 
 def _values(answer: ImportAnswer, worth: Worth) -> list[str]:
     base, told = answer.question.baseline, worth.findings[:_MOST_SAID]
-    # without an effect the environment stands before the place, otherwise the baseline
+    # the sentence ends with the environment if there is no effect, otherwise with the baseline
     before = [one.environment if one.effect is None else base for one in told]
     places = [say_on(_place(one), name) if _several(answer) else "" for one, name in zip(told, before, strict=True)]
     said = [

@@ -46,7 +46,7 @@ def find_sensitivities(plan: Plan, comparisons: Iterable[Comparison] = ()) -> tu
 
 
 def find_valid_floors(plan: Plan) -> list[Floor]:
-    """Those that may be relied upon: all cells together first, then the cells of the plan in order."""
+    """Floors that may be relied upon: that of all cells together first, then the cells of the plan in order."""
     return [floor for floor in _ordered(plan) if floor.valid]
 
 

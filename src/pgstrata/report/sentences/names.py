@@ -110,7 +110,7 @@ def say_on(place: str, after: str = "") -> str:
     """On simple-update; over all cells together. A comma stands before it if the text before, `after`, ends with on."""
     if place.startswith(TOGETHER):
         return f" over {place}"
-    return f", on {place}" if after.endswith(" on") else f" on {place}"
+    return f", on {place}" if after.split()[-1:] == ["on"] else f" on {place}"
 
 
 def _say_where(cell: Cell, experiment: Experiment) -> str:
